@@ -1,0 +1,42 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN ?= runs/written_form
+DATA ?= $(RUN)/test.spoken
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: demo test lint parity clean
+
+# Installs, trains the written-form model, exports it and translates with the
+# export.
+demo: $(VENV)/demo
+	$(VENV)/bin/python -m recipes.written_form --output $(RUN) --export
+
+# Installs and runs the linter and all tests.
+test: lint
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/all
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+# Decodes with the exports of RUN in two environments that hold TensorFlow
+# alone and ONNX Runtime alone, and compares with the Translator.
+parity: $(VENV)/demo
+	$(VENV)/bin/python -m export.parity $(RUN) --lines $(DATA)
+
+clean:
+	rm -rf $(VENV) .venvs build dist *.egg-info .pytest_cache .ruff_cache
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo: $(VENV)/bin/pip setup.cfg pyproject.toml
+	$(VENV)/bin/pip install -q -e '.[export]'
+	touch $@
+
+$(VENV)/all: $(VENV)/bin/pip setup.cfg pyproject.toml
+	$(VENV)/bin/pip install -q -e '.[all]'
+	touch $@

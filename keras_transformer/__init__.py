@@ -1,0 +1,60 @@
+"""The Transformer of "Attention Is All You Need" in Keras 3.
+
+Reading order is import order: layers, transformer, training (Keras alone);
+then text, decoding, translator, exporting (TensorFlow). What needs TensorFlow
+is imported when it is first used, so that the first three work without it.
+"""
+
+import importlib
+
+from keras_transformer import layers
+from keras_transformer.training import (
+    MaskedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+    TokenCrossEntropy,
+    WarmupSchedule,
+)
+from keras_transformer.transformer import BASE, BIG, TINY, Transformer
+from keras_transformer.version import __version__ as __version__
+
+_NEEDS_TENSORFLOW = {
+    "ParallelCorpus": "text",
+    "Tokenizer": "text",
+    "batches": "text",
+    "Generator": "decoding",
+    "Hypotheses": "decoding",
+    "SearchState": "decoding",
+    "beam_search": "decoding",
+    "greedy_search": "decoding",
+    "Translator": "translator",
+    "export_onnx": "exporting",
+    "export_saved_model": "exporting",
+}
+
+__all__ = sorted(
+    [
+        "BASE",
+        "BIG",
+        "MaskedCrossEntropy",
+        "Perplexity",
+        "TINY",
+        "TokenAccuracy",
+        "TokenCrossEntropy",
+        "Transformer",
+        "WarmupSchedule",
+        "layers",
+        *_NEEDS_TENSORFLOW,
+    ]
+)
+
+
+def __getattr__(name):
+    if name not in _NEEDS_TENSORFLOW:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_NEEDS_TENSORFLOW[name]}")
+    return getattr(module, name)
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,71 @@
+"""The signatures of decoding: names, types, shapes and defaults.
+
+Python, SavedModel and ONNX all follow these tables. All ids are int32 and all
+scores float32. An input may be added with a default that keeps the old
+answer; none is ever renamed.
+"""
+
+from typing import NamedTuple
+
+
+class Argument(NamedTuple):
+    """One input or output.
+
+    name: string.
+    dtype: string.
+    shape: tuple of axis names; () is a scalar.
+    default: number, or None where the caller must give it.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple
+    default: object = None
+
+
+class Signature(NamedTuple):
+    """The inputs and outputs of one function, in order."""
+
+    inputs: tuple
+    outputs: tuple
+
+
+_SOURCE_IDS = Argument("source_ids", "int32", ("batch", "source"))
+_TEXT = Argument("text", "string", ("batch",))
+_LENGTHS = (
+    Argument("max_length", "int32", (), -1),
+    Argument("min_length", "int32", (), 0),
+)
+_BEAM_OPTIONS = (
+    Argument("beam_size", "int32", (), 4),
+    Argument("num_hypotheses", "int32", (), 1),
+    Argument("length_penalty", "float32", (), 0.6),
+    *_LENGTHS,
+)
+
+
+def _hypotheses(*axes):
+    return (
+        Argument("token_ids", "int32", (*axes, "length")),
+        Argument("lengths", "int32", axes),
+        Argument("scores", "float32", axes),
+        Argument("finished", "bool", axes),
+    )
+
+
+SIGNATURES = {
+    "greedy": Signature((_SOURCE_IDS, *_LENGTHS), _hypotheses("batch")),
+    "beam": Signature(
+        (_SOURCE_IDS, *_BEAM_OPTIONS), _hypotheses("batch", "hypotheses")
+    ),
+    "translate": Signature(
+        (_TEXT, *_BEAM_OPTIONS),
+        (
+            Argument("text", "string", ("batch", "hypotheses")),
+            Argument("scores", "float32", ("batch", "hypotheses")),
+        ),
+    ),
+}
+
+# Names of the signatures that take and give token ids.
+TOKEN_SIGNATURES = ("greedy", "beam")

@@ -1,0 +1,252 @@
+"""Attention (paper, section 3.2 and Figure 2)."""
+
+from typing import NamedTuple
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.arguments import check_positive, check_rate
+from keras_transformer.layers.masks import combine_masks
+
+# A finite stand-in for minus infinity: softmax of a row of infinities is NaN,
+# and this one fits float16, for models that are stored in half precision.
+HIDDEN_SCORE = -3e4
+
+
+def scaled_dot_product_attention(
+    query, key, value, attention_mask=None, dropout=None, return_weights=False
+):
+    """Reads values by how well their keys match each query.
+
+    `softmax(Q K^T / sqrt(d_k)) V`, paper, section 3.2.1, equation 1. Same as
+    the paper but for one case it leaves open: a query that may attend to
+    nothing gets zeros (and zero gradients), never NaN.
+
+    Args:
+        query: float tensor `(B, H, T, d_k)`.
+        key: float tensor `(B, H, S, d_k)`.
+        value: float tensor `(B, H, S, d_v)`.
+        attention_mask: bool tensor that broadcasts to `(B, T, S)`, True where
+            a query may attend, or None for everywhere.
+        dropout: a function applied to the weights, or None.
+        return_weights: bool, whether to return the weights as well.
+
+    Returns:
+        Tensor `(B, H, T, d_v)` in the dtype of `value`; with
+        `return_weights` a pair of it and the weights `(B, H, T, S)` after
+        dropout. Softmax runs in float32 whatever the dtype.
+
+    Example:
+
+    >>> query = np.array([[[[0.0]]]], "float32")
+    >>> key = np.array([[[[1.0], [2.0], [3.0]]]], "float32")
+    >>> value = np.array([[[[10.0], [20.0], [90.0]]]], "float32")
+    >>> mask = np.array([[[True, True, False]]])
+    >>> scaled_dot_product_attention(query, key, value, mask)[0, 0, 0, 0].item()
+    15.0
+    """
+    scaled_query = query * query.shape[-1] ** -0.5
+    scores = ops.matmul(scaled_query, ops.transpose(key, (0, 1, 3, 2)))
+    scores = ops.cast(scores, "float32")  # (B, H, T, S)
+    if attention_mask is None:
+        weights = ops.softmax(scores)
+    else:
+        visible = ops.expand_dims(attention_mask, axis=1)
+        weights = ops.softmax(ops.where(visible, scores, HIDDEN_SCORE))
+        # Where nothing is visible softmax is uniform; this makes it zero.
+        weights = ops.where(visible, weights, 0.0)
+    weights = ops.cast(weights, value.dtype)
+    if dropout is not None:
+        weights = dropout(weights)
+    outputs = ops.matmul(weights, value)
+    return (outputs, weights) if return_weights else outputs
+
+
+class KeysValues(NamedTuple):
+    """What attention reads from, split into heads.
+
+    keys: float tensor `(B, H, S, d_k)`.
+    values: float tensor `(B, H, S, d_v)`.
+    """
+
+    keys: object
+    values: object
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class MultiHeadAttention(keras.layers.Layer):
+    """Attends with several heads at once, each to what it has learned.
+
+    `Concat(head_1, ..., head_H) W^O`, where
+    `head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)`.
+
+    Paper: section 3.2.2. Same as the paper: the formula, and `d_k` and `d_v`
+    of one head, which default to `D / H`. Different: every projection has a
+    bias unless `use_bias=False`; dropout on the weights is possible.
+
+    Args:
+        d_model: int, `D`, the width of the output.
+        num_heads: int, `H`.
+        d_k: int, width of the queries and keys of one head, or None.
+        d_v: int, width of the values of one head, or None.
+        dropout: float in [0, 1), rate on the attention weights.
+        use_bias: bool, whether the four projections add a bias.
+        **kwargs: the arguments of every Keras layer.
+
+    Call arguments:
+        query: float tensor `(B, T, D_q)`.
+        value: float tensor `(B, S, D_v)`.
+        key: float tensor `(B, S, D_k)`, by default `value`.
+        attention_mask: bool tensor that broadcasts to `(B, T, S)`, True where
+            a query may attend. A Keras mask on `value` is added to it.
+        return_weights: bool, whether to return the weights too.
+        training: bool, whether dropout is on.
+
+    Returns:
+        Float tensor `(B, T, D)`; with `return_weights` a pair of it and the
+        weights `(B, H, T, S)`.
+
+    Raises:
+        ValueError: if a size is not positive, a rate not in [0, 1), or
+            `d_model` is no multiple of `num_heads` and `d_k` or `d_v` is not
+            given.
+
+    Example:
+
+    >>> attention = MultiHeadAttention(d_model=8, num_heads=2, d_v=3)
+    >>> outputs, weights = attention(
+    ...     np.ones((1, 5, 8)), np.ones((1, 7, 6)), return_weights=True)
+    >>> tuple(outputs.shape), tuple(weights.shape)
+    ((1, 5, 8), (1, 2, 5, 7))
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_k=None,
+        d_v=None,
+        dropout=0.0,
+        use_bias=True,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_positive(d_model=d_model, num_heads=num_heads, d_k=d_k, d_v=d_v)
+        check_rate(dropout=dropout)
+        if d_model % num_heads and (d_k is None or d_v is None):
+            raise ValueError(
+                "d_model must be a multiple of num_heads unless both d_k and "
+                f"d_v are given, got d_model={d_model}, num_heads={num_heads}, "
+                f"d_k={d_k}, d_v={d_v}"
+            )
+        self.supports_masking = True
+        self.d_model = d_model
+        self.num_heads = num_heads
+        self.d_k = d_k or d_model // num_heads
+        self.d_v = d_v or d_model // num_heads
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.query_projection = self._projection("query", num_heads * self.d_k)
+        self.key_projection = self._projection("key", num_heads * self.d_k)
+        self.value_projection = self._projection("value", num_heads * self.d_v)
+        self.output_projection = self._projection("output", d_model)
+        self.weights_dropout = keras.layers.Dropout(
+            dropout, dtype=self.dtype_policy
+        )
+
+    def _projection(self, name, units):
+        return keras.layers.Dense(
+            units, use_bias=self.use_bias, name=name, dtype=self.dtype_policy
+        )
+
+    def build(self, query_shape, value_shape, key_shape=None):
+        self.query_projection.build(query_shape)
+        self.key_projection.build(key_shape or value_shape)
+        self.value_projection.build(value_shape)
+        self.output_projection.build(
+            (*query_shape[:-1], self.num_heads * self.d_v)
+        )
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        attention_mask=None,
+        return_weights=False,
+        training=None,
+        value_mask=None,
+    ):
+        if value_mask is not None:
+            value_mask = ops.expand_dims(value_mask, axis=1)
+        outputs, weights = self.attend(
+            query,
+            self.project(value, key),
+            combine_masks(attention_mask, value_mask),
+            training=training,
+        )
+        return (outputs, weights) if return_weights else outputs
+
+    def project(self, value, key=None):
+        """Computes the keys and values that queries will read.
+
+        Decoding calls this once for each sentence (cross-attention) or once
+        for each new position (self-attention), and keeps the result.
+
+        Args:
+            value: float tensor `(B, S, D_v)`.
+            key: float tensor `(B, S, D_k)`, by default `value`.
+
+        Returns:
+            `KeysValues`.
+        """
+        key = value if key is None else key
+        return KeysValues(
+            self._split_heads(key, self.key_projection, self.d_k),
+            self._split_heads(value, self.value_projection, self.d_v),
+        )
+
+    def attend(self, query, keys_values, attention_mask=None, training=None):
+        """Reads projected keys and values.
+
+        Args:
+            query: float tensor `(B, T, D_q)`.
+            keys_values: `KeysValues`.
+            attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
+                None.
+            training: bool, whether dropout is on.
+
+        Returns:
+            Outputs `(B, T, D)` and weights `(B, H, T, S)`.
+        """
+        outputs, weights = scaled_dot_product_attention(
+            self._split_heads(query, self.query_projection, self.d_k),
+            *keys_values,
+            attention_mask,
+            dropout=lambda w: self.weights_dropout(w, training=training),
+            return_weights=True,
+        )
+        outputs = ops.transpose(outputs, (0, 2, 1, 3))  # (B, T, H, d_v)
+        batch, length = ops.shape(query)[0], ops.shape(query)[1]
+        outputs = ops.reshape(
+            outputs, (batch, length, self.num_heads * self.d_v)
+        )
+        return self.output_projection(outputs), weights
+
+    def _split_heads(self, inputs, projection, width):
+        batch, length = ops.shape(inputs)[0], ops.shape(inputs)[1]
+        heads = ops.reshape(
+            projection(inputs), (batch, length, self.num_heads, width)
+        )
+        return ops.transpose(heads, (0, 2, 1, 3))  # (B, H, T, width)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_model": self.d_model,
+            "num_heads": self.num_heads,
+            "d_k": self.d_k,
+            "d_v": self.d_v,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+        }

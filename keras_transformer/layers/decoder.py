@@ -1,0 +1,124 @@
+"""The decoder: a stack of layers (paper, section 3.1)."""
+
+import keras
+
+from keras_transformer.layers.decoder_layer import DecoderLayer
+from keras_transformer.layers.stack import (
+    closing_norm,
+    stacked_config,
+    stacked_layers,
+)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Decoder(keras.layers.Layer):
+    """A stack of decoder layers: from a prefix and the memory to states.
+
+    Paper: section 3.1. Different: with `norm_first` the stack ends in a norm,
+    since the residual stream of pre-norm layers is never normalised.
+
+    Args:
+        num_layers: int, `N`.
+        **layer_arguments: the arguments of `DecoderLayer`; `name`, `dtype`
+            and the like belong to this layer.
+
+    Call arguments:
+        inputs: float tensor `(B, T, D)`.
+        memory: float tensor `(B, S, D)`. A Keras mask on it hides padding.
+        attention_mask: bool tensor that broadcasts to `(B, T, T)`, added to
+            the causal mask, or None.
+        memory_attention_mask: bool tensor that broadcasts to `(B, T, S)`,
+            usually `padding_mask(source_ids)`, or None.
+        training: bool, whether dropout is on.
+
+    Returns:
+        Float tensor `(B, T, D)`.
+
+    Raises:
+        ValueError: if `num_layers` is not a positive int, and as
+            `DecoderLayer`.
+    """
+
+    def __init__(
+        self, num_layers, *, name=None, dtype=None, trainable=True,
+        **layer_arguments,
+    ):  # fmt: skip
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.supports_masking = True
+        self.layers = stacked_layers(
+            DecoderLayer, num_layers, self.dtype_policy, layer_arguments
+        )
+        self.final_norm = closing_norm(self.layers[0])
+
+    def build(self, inputs_shape, memory_shape):
+        for layer in self.layers:
+            layer.build(inputs_shape, memory_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        memory,
+        attention_mask=None,
+        memory_attention_mask=None,
+        training=None,
+        memory_mask=None,
+    ):
+        states = inputs
+        for layer in self.layers:
+            states = layer(
+                states,
+                memory,
+                attention_mask=attention_mask,
+                memory_attention_mask=memory_attention_mask,
+                training=training,
+                memory_mask=memory_mask,
+            )
+        return self.finish(states)
+
+    def project_memory(self, memory):
+        """Computes the keys and values that every step will read.
+
+        Args:
+            memory: float tensor `(B, S, D)`.
+
+        Returns:
+            A list with the `KeysValues` of each layer.
+        """
+        return [layer.cross_attention.project(memory) for layer in self.layers]
+
+    def step(self, inputs, memory, memory_mask, caches, position):
+        """Decodes one position through all layers.
+
+        Args:
+            inputs: float tensor `(R, 1, D)`, as in `DecoderLayer.step`.
+            memory: the list of `project_memory`.
+            memory_mask: bool tensor `(B, 1, S)`, or None.
+            caches: list with the cache of each layer.
+            position: int scalar tensor.
+
+        Returns:
+            Outputs `(R, 1, D)`, the new list of caches, and the
+            cross-attention weights `(B, H, K, S)` of the last layer.
+        """
+        states, new_caches, weights = inputs, [], None
+        for layer, keys_values, cache in zip(
+            self.layers, memory, caches, strict=True
+        ):
+            states, cache, weights = layer.step(
+                states, keys_values, memory_mask, cache, position
+            )
+            new_caches.append(cache)
+        return self.finish(states), new_caches, weights
+
+    def finish(self, states):
+        """Applies the final norm of a pre-norm stack, if there is one."""
+        return states if self.final_norm is None else self.final_norm(states)
+
+    def get_config(self):
+        return {
+            **stacked_config(self.layers[0]),
+            **super().get_config(),
+            "num_layers": len(self.layers),
+        }

@@ -1,0 +1,72 @@
+"""The encoder: a stack of layers (paper, section 3.1)."""
+
+import keras
+
+from keras_transformer.layers.encoder_layer import EncoderLayer
+from keras_transformer.layers.stack import (
+    closing_norm,
+    stacked_config,
+    stacked_layers,
+)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Encoder(keras.layers.Layer):
+    """A stack of encoder layers: from vectors of words to the memory.
+
+    Paper: section 3.1. Different: with `norm_first` the stack ends in a norm,
+    since the residual stream of pre-norm layers is never normalised.
+
+    Args:
+        num_layers: int, `N`.
+        **layer_arguments: the arguments of `EncoderLayer`; `name`, `dtype`
+            and the like belong to this layer.
+
+    Call arguments:
+        inputs: float tensor `(B, S, D)`. A Keras mask on it hides padding.
+        attention_mask: bool tensor that broadcasts to `(B, S, S)`, usually
+            `padding_mask(source_ids)`, or None.
+        training: bool, whether dropout is on.
+
+    Returns:
+        Float tensor `(B, S, D)`, the memory.
+
+    Raises:
+        ValueError: if `num_layers` is not a positive int, and as
+            `EncoderLayer`.
+    """
+
+    def __init__(
+        self, num_layers, *, name=None, dtype=None, trainable=True,
+        **layer_arguments,
+    ):  # fmt: skip
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.supports_masking = True
+        self.layers = stacked_layers(
+            EncoderLayer, num_layers, self.dtype_policy, layer_arguments
+        )
+        self.final_norm = closing_norm(self.layers[0])
+
+    def build(self, input_shape):
+        for layer in self.layers:
+            layer.build(input_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(input_shape)
+
+    def call(self, inputs, attention_mask=None, training=None, mask=None):
+        states = inputs
+        for layer in self.layers:
+            states = layer(
+                states,
+                attention_mask=attention_mask,
+                training=training,
+                mask=mask,
+            )
+        return states if self.final_norm is None else self.final_norm(states)
+
+    def get_config(self):
+        return {
+            **stacked_config(self.layers[0]),
+            **super().get_config(),
+            "num_layers": len(self.layers),
+        }

@@ -1,0 +1,363 @@
+"""The Transformer (paper, section 3 and Figure 1).
+
+Shape letters, here and everywhere in the package: `B` batch, `S` source
+length, `T` target length, `D` d_model, `F` d_ff, `H` heads, `d_k` and `d_v`
+width of one head, `V` vocabulary, `K` beams, `R` rows of a batch of
+hypotheses (`B * K`).
+"""
+
+import keras
+from keras import ops
+
+from keras_transformer.layers import (
+    Decoder,
+    Encoder,
+    GrowingCache,
+    PositionalEncoding,
+    TokenEmbedding,
+    padding_mask,
+)
+from keras_transformer.layers.arguments import check_positive
+
+# Sizes, to be passed as keyword arguments: `Transformer(8000, **TINY)`.
+# BASE and BIG are the two rows of the paper's table 3; TINY suits corpora of
+# some ten thousand sentences.
+TINY = {
+    "num_layers": 4,
+    "d_model": 128,
+    "num_heads": 4,
+    "d_ff": 256,
+    "dropout": 0.1,
+}
+BASE = {
+    "num_layers": 6,
+    "d_model": 512,
+    "num_heads": 8,
+    "d_ff": 2048,
+    "dropout": 0.1,
+}
+BIG = {
+    "num_layers": 6,
+    "d_model": 1024,
+    "num_heads": 16,
+    "d_ff": 4096,
+    "dropout": 0.3,
+}
+
+TYING_MODES = ("all", "target", "none")
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Transformer(keras.Model):
+    """Translates token ids into the logits of the next target tokens.
+
+    A functional model: `model({"source_ids": ..., "target_ids": ...})` gives
+    logits for every target position at once (teacher forcing), which is what
+    `model.fit` trains. `encode` and `step` run the same layers one target
+    position at a time, which is what decoding and export run.
+
+    Paper: section 3, Figure 1. Different: the options beyond the paper
+    (`norm_first`, `output_bias`, two kinds of dropout) are off by default;
+    projections in attention have biases.
+
+    Args:
+        source_vocab_size: int, `V` of the source.
+        target_vocab_size: int, `V` of the target; None for one shared
+            vocabulary.
+        num_layers: int, `N`, of the encoder and of the decoder.
+        d_model: int, `D`.
+        num_heads: int, `H`.
+        d_ff: int, `F`.
+        d_k: int, width of the queries and keys of one head, or None for
+            `D / H`.
+        d_v: int, width of the values of one head, or None for `D / H`.
+        dropout: float in [0, 1), `P_drop`: rate on the sum of embedding and
+            positions and on the output of each sublayer (section 5.4).
+        attention_dropout: float in [0, 1), rate on the attention weights.
+        feed_forward_dropout: float in [0, 1), rate inside the feed-forward
+            networks.
+        activation: a Keras activation or its name.
+        norm_first: bool, pre-norm instead of post-norm.
+        epsilon: float, of the layer norms.
+        tying: which matrices are one (section 3.4): "all" both embeddings
+            and the projection (needs one vocabulary), "target" the target
+            embedding and the projection, "none".
+        output_bias: bool, whether the logits have a bias.
+        pad_id: int, fills rows up; hidden from attention.
+        bos_id: int, the first id of the decoder's input.
+        eos_id: int, ends a sentence on either side.
+        unk_id: int, stands for ids outside the vocabulary.
+        **kwargs: `name`, `dtype` and `trainable`, as of every Keras model.
+
+    Call arguments:
+        inputs: dict of int tensors `source_ids` `(B, S)` (pieces and eos) and
+            `target_ids` `(B, T)` (bos and pieces), padded with `pad_id`.
+        training: bool, whether dropout is on.
+
+    Returns:
+        Float tensor `(B, T, V)`, logits.
+
+    Raises:
+        ValueError: naming the argument that does not fit.
+
+    Example:
+
+    >>> model = Transformer(11, num_layers=1, d_model=8, num_heads=2, d_ff=16)
+    >>> logits = model({
+    ...     "source_ids": np.array([[5, 6, 2]]),
+    ...     "target_ids": np.array([[1, 7]]),
+    ... })
+    >>> tuple(logits.shape)
+    (1, 2, 11)
+    """
+
+    def __init__(
+        self,
+        source_vocab_size,
+        target_vocab_size=None,
+        num_layers=6,
+        d_model=512,
+        num_heads=8,
+        d_ff=2048,
+        d_k=None,
+        d_v=None,
+        dropout=0.1,
+        attention_dropout=0.0,
+        feed_forward_dropout=0.0,
+        activation="relu",
+        norm_first=False,
+        epsilon=1e-6,
+        tying="all",
+        output_bias=False,
+        pad_id=0,
+        bos_id=1,
+        eos_id=2,
+        unk_id=3,
+        **kwargs,
+    ):
+        shared = target_vocab_size in (None, source_vocab_size)
+        target_vocab_size = target_vocab_size or source_vocab_size
+        check_positive(
+            source_vocab_size=source_vocab_size,
+            target_vocab_size=target_vocab_size,
+        )
+        _check_tying(tying, shared, source_vocab_size, target_vocab_size)
+        special_ids = {
+            "pad_id": pad_id,
+            "bos_id": bos_id,
+            "eos_id": eos_id,
+            "unk_id": unk_id,
+        }
+        _check_special_ids(
+            special_ids, min(source_vocab_size, target_vocab_size)
+        )
+        dtype = keras.dtype_policies.get(kwargs.pop("dtype", None))
+        sizes = {
+            "num_layers": num_layers,
+            "d_model": d_model,
+            "num_heads": num_heads,
+            "d_ff": d_ff,
+            "d_k": d_k,
+            "d_v": d_v,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "feed_forward_dropout": feed_forward_dropout,
+            "activation": activation,
+            "norm_first": norm_first,
+            "epsilon": epsilon,
+        }
+
+        # === Layers ===
+        self.encoder = Encoder(name="encoder", dtype=dtype, **sizes)
+        self.decoder = Decoder(name="decoder", dtype=dtype, **sizes)
+        self.target_embedding = TokenEmbedding(
+            target_vocab_size,
+            d_model,
+            output_bias=output_bias and tying != "none",
+            name="embedding" if tying == "all" else "target_embedding",
+            dtype=dtype,
+        )
+        self.source_embedding = self.target_embedding
+        if tying != "all":
+            self.source_embedding = TokenEmbedding(
+                source_vocab_size,
+                d_model,
+                name="source_embedding",
+                dtype=dtype,
+            )
+        self.output_projection = None
+        if tying == "none":
+            self.output_projection = keras.layers.Dense(
+                target_vocab_size,
+                use_bias=output_bias,
+                name="output_projection",
+                dtype=dtype,
+            )
+        self.positional_encoding = PositionalEncoding(
+            name="positional_encoding", dtype=dtype
+        )
+        self.embedding_dropout = keras.layers.Dropout(
+            dropout, name="embedding_dropout", dtype=dtype
+        )
+        self.pad_id = pad_id
+
+        # === Functional model ===
+        source_ids = keras.Input((None,), dtype="int32", name="source_ids")
+        target_ids = keras.Input((None,), dtype="int32", name="target_ids")
+        states = self.decoder(
+            self.embed(target_ids, self.target_embedding),
+            self.encode(source_ids),
+            memory_attention_mask=padding_mask(source_ids, pad_id),
+        )
+        super().__init__(
+            inputs={"source_ids": source_ids, "target_ids": target_ids},
+            outputs=self.project(states),
+            **kwargs,
+        )
+
+        # === Config ===
+        self.dtype_policy = dtype
+        self.source_vocab_size = source_vocab_size
+        self.target_vocab_size = target_vocab_size
+        self.d_model = d_model
+        self.bos_id = bos_id
+        self.eos_id = eos_id
+        self.unk_id = unk_id
+        self._config = {
+            "source_vocab_size": source_vocab_size,
+            "target_vocab_size": target_vocab_size,
+            **sizes,
+            "activation": keras.activations.serialize(
+                keras.activations.get(activation)
+            ),
+            "tying": tying,
+            "output_bias": output_bias,
+            **special_ids,
+        }
+
+    def embed(self, token_ids, embedding, start=0):
+        """Embeds ids and adds positions (sections 3.4 and 3.5).
+
+        Args:
+            token_ids: int tensor `(B, T)`.
+            embedding: `source_embedding` or `target_embedding`.
+            start: int or int scalar tensor, position of the first id.
+
+        Returns:
+            Float tensor `(B, T, D)`.
+        """
+        vectors = self.positional_encoding(embedding(token_ids), start=start)
+        return self.embedding_dropout(vectors)
+
+    def encode(self, source_ids):
+        """Reads the source.
+
+        Args:
+            source_ids: int tensor `(B, S)`, padded with `pad_id`.
+
+        Returns:
+            The memory, a float tensor `(B, S, D)`.
+        """
+        return self.encoder(
+            self.embed(source_ids, self.source_embedding),
+            attention_mask=padding_mask(source_ids, self.pad_id),
+        )
+
+    def project(self, states):
+        """Turns decoder states `(..., D)` into logits `(..., V)`."""
+        if self.output_projection is None:
+            return self.target_embedding(states, project=True)
+        return self.output_projection(states)
+
+    def start(self, source_ids, empty_cache=GrowingCache.empty):
+        """Prepares decoding: what every `step` will read.
+
+        Args:
+            source_ids: int tensor `(B, S)`, padded with `pad_id`.
+            empty_cache: function that makes the cache of one layer, such as
+                `GrowingCache.empty`, or `FixedCache.empty` with a length.
+
+        Returns:
+            A pair. First, what belongs to a sentence, whatever is generated:
+            a dict of `mask` `(B, 1, S)` and `memory`, the keys and values of
+            each layer. Second, what belongs to a hypothesis: the list of
+            caches, one a layer, with `B` rows.
+        """
+        memory = self.encode(source_ids)
+        caches = []
+        for layer in self.decoder.layers:
+            attention = layer.self_attention
+            caches.append(
+                empty_cache(
+                    ops.shape(source_ids)[0],
+                    attention.num_heads,
+                    attention.d_k,
+                    attention.d_v,
+                    attention.compute_dtype,
+                )
+            )
+        sentence = {
+            "mask": padding_mask(source_ids, self.pad_id),
+            "memory": self.decoder.project_memory(memory),
+        }
+        return sentence, caches
+
+    def step(self, token_ids, position, sentence, caches):
+        """Computes the logits after one more token of each hypothesis.
+
+        Args:
+            token_ids: int tensor `(R,)`, the ids at `position`; row
+                `b * K + k` is hypothesis `k` of sentence `b`.
+            position: int scalar tensor, 0 for bos.
+            sentence: of `start`, for `B` sentences.
+            caches: of `start` or the last `step`, for `R` hypotheses.
+
+        Returns:
+            Logits `(R, V)`, the new caches, and the cross-attention weights
+            `(B, H, K, S)` of the last layer.
+        """
+        inputs = self.embed(
+            ops.expand_dims(token_ids, 1), self.target_embedding, position
+        )
+        states, caches, weights = self.decoder.step(
+            inputs, sentence["memory"], sentence["mask"], caches, position
+        )
+        return self.project(ops.squeeze(states, 1)), caches, weights
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            **self._config,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**config)
+
+
+def _check_tying(tying, shared, source_vocab_size, target_vocab_size):
+    if tying not in TYING_MODES:
+        raise ValueError(
+            f"tying must be one of {TYING_MODES}, got tying={tying!r}"
+        )
+    if tying == "all" and not shared:
+        raise ValueError(
+            'tying="all" needs one vocabulary, got source_vocab_size='
+            f"{source_vocab_size}, target_vocab_size={target_vocab_size}; "
+            'use tying="target" or tying="none"'
+        )
+
+
+def _check_special_ids(special_ids, vocab_size):
+    for name, value in special_ids.items():
+        if not isinstance(value, int) or not 0 <= value < vocab_size:
+            raise ValueError(
+                f"{name} must be an id of the vocabulary, an int in "
+                f"[0, {vocab_size}), got {name}={value!r}"
+            )
+    if len(set(special_ids.values())) < len(special_ids):
+        raise ValueError(
+            f"special ids must differ from each other, got {special_ids}"
+        )
