@@ -32,21 +32,29 @@ _NEEDS_TENSORFLOW = {
     "export_saved_model": "exporting",
 }
 
-__all__ = sorted(
-    [
-        "BASE",
-        "BIG",
-        "MaskedCrossEntropy",
-        "Perplexity",
-        "TINY",
-        "TokenAccuracy",
-        "TokenCrossEntropy",
-        "Transformer",
-        "WarmupSchedule",
-        "layers",
-        *_NEEDS_TENSORFLOW,
-    ]
-)
+__all__ = [
+    "BASE",
+    "BIG",
+    "Generator",
+    "Hypotheses",
+    "MaskedCrossEntropy",
+    "ParallelCorpus",
+    "Perplexity",
+    "SearchState",
+    "TINY",
+    "TokenAccuracy",
+    "TokenCrossEntropy",
+    "Tokenizer",
+    "Transformer",
+    "Translator",
+    "WarmupSchedule",
+    "batches",
+    "beam_search",
+    "export_onnx",
+    "export_saved_model",
+    "greedy_search",
+    "layers",
+]
 
 
 def __getattr__(name):

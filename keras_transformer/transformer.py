@@ -136,7 +136,8 @@ class Transformer(keras.Model):
         **kwargs,
     ):
         shared = target_vocab_size in (None, source_vocab_size)
-        target_vocab_size = target_vocab_size or source_vocab_size
+        if target_vocab_size is None:
+            target_vocab_size = source_vocab_size
         check_positive(
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,

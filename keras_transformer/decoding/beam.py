@@ -63,8 +63,8 @@ def beam_search(
 
     A sentence stops once its `N` best finished hypotheses cannot be beaten by
     any alive one at any length up to its cap. With that rule a beam as wide
-    as the space finds the best sentence for any `length_penalty`, negative or not.
-    Sentences are independent; ties go to the older hypothesis and the lower
+    as the space finds the best sentence for any `length_penalty`, negative or
+    not. Sentences are independent; ties go to the older hypothesis and the lower
     id.
 
     Paper: section 6.1, beam 4 and alpha 0.6. Different: the paper does not
@@ -162,15 +162,11 @@ def _start(state, max_lengths, beam_size, bos_id):
         position=tf.constant(0),
         done=max_lengths <= 0,
         alive_ids=ids,
-        alive_log_probs=tf.concat(
-            [first, slots[:, 1:] + _IMPOSSIBLE], axis=1
-        ),
+        alive_log_probs=tf.concat([first, slots[:, 1:] + _IMPOSSIBLE], axis=1),
         finished_ids=ids,
         finished_scores=slots + _IMPOSSIBLE,
         finished_lengths=tf.cast(slots, tf.int32),
-        state=SearchState(
-            state.sentence, select_rows(state.hypothesis, rows)
-        ),
+        state=SearchState(state.sentence, select_rows(state.hypothesis, rows)),
     )
 
 
@@ -182,9 +178,7 @@ def _extend(alive_log_probs, logits, forbidden_ids):
     log_probs += tf.reshape(alive_log_probs, (-1, 1))
     log_probs = tf.reshape(log_probs, (batch, beam_size * width))
     ids = tf.reshape(ids, (batch, beam_size * width))
-    best, index = tf.math.top_k(
-        log_probs, tf.minimum(2, width) * beam_size
-    )
+    best, index = tf.math.top_k(log_probs, tf.minimum(2, width) * beam_size)
     return _Candidates(
         best, index // width, tf.gather(ids, index, batch_dims=1)
     )
@@ -239,9 +233,7 @@ def _survive(loop, candidates, pad_id, eos_id):
     token_ids = tf.where(
         done, pad_id, tf.gather(candidates.token_ids, index, batch_dims=1)
     )
-    rows = tf.reshape(
-        parents + tf.range(batch)[:, None] * beam_size, (-1,)
-    )
+    rows = tf.reshape(parents + tf.range(batch)[:, None] * beam_size, (-1,))
     return loop._replace(
         alive_log_probs=tf.where(done, loop.alive_log_probs, log_probs),
         alive_ids=_append(

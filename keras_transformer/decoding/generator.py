@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.signatures import SIGNATURES
+from keras_transformer.decoding.signatures import SIGNATURES, as_function
 from keras_transformer.decoding.state import SearchState
 
 # The paper's cap on the output (section 6.1): source length + 50.
@@ -59,12 +59,8 @@ class Generator:
             transformer.bos_id,
             *range(target_vocab_size, largest),
         ]
-        self.greedy = tf.function(
-            self._greedy, input_signature=input_specs("greedy")
-        )
-        self.beam = tf.function(
-            self._beam, input_signature=input_specs("beam")
-        )
+        self.greedy = as_function(self._greedy, SIGNATURES["greedy"])
+        self.beam = as_function(self._beam, SIGNATURES["beam"])
 
     def _greedy(self, source_ids, max_length, min_length):
         source_ids, max_lengths = self._prepare(source_ids, max_length)
@@ -137,13 +133,3 @@ class Generator:
             "eos_id": self.transformer.eos_id,
             "forbidden_ids": self.forbidden_ids,
         }
-
-
-def input_specs(signature):
-    """Gives the `tf.TensorSpec`s of a signature's inputs, in order."""
-    return [
-        tf.TensorSpec(
-            [None] * len(argument.shape), argument.dtype, argument.name
-        )
-        for argument in SIGNATURES[signature].inputs
-    ]

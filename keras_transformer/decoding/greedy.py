@@ -77,9 +77,7 @@ def greedy_search(
         )
 
     def body(loop):
-        logits, state = step(
-            loop.token_ids[:, -1], loop.position, loop.state
-        )
+        logits, state = step(loop.token_ids[:, -1], loop.position, loop.state)
         log_probs, ids = allowed_candidates(
             tf.cast(logits, tf.float32),
             1,

@@ -5,7 +5,10 @@ scores float32. An input may be added with a default that keeps the old
 answer; none is ever renamed.
 """
 
+import inspect
 from typing import NamedTuple
+
+import tensorflow as tf
 
 
 class Argument(NamedTuple):
@@ -69,3 +72,54 @@ SIGNATURES = {
 
 # Names of the signatures that take and give token ids.
 TOKEN_SIGNATURES = ("greedy", "beam")
+
+
+def input_specs(signature):
+    """Gives the `tf.TensorSpec`s of a signature's inputs, in order.
+
+    Args:
+        signature: `Signature`.
+
+    Returns:
+        A list; every axis is free.
+    """
+    return [
+        tf.TensorSpec(
+            [None] * len(argument.shape), argument.dtype, argument.name
+        )
+        for argument in signature.inputs
+    ]
+
+
+def as_function(function, signature):
+    """Makes the `tf.function` of a signature: one trace, named inputs.
+
+    Args:
+        function: takes the inputs by position, as tensors; returns a dict of
+            the outputs.
+        signature: `Signature`.
+
+    Returns:
+        `tf.function` with the names and defaults of the signature. The
+        defaults are tensors, since only those become defaults of a
+        SavedModel.
+    """
+
+    def call(*inputs):
+        return function(*inputs)
+
+    call.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                argument.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=(
+                    inspect.Parameter.empty
+                    if argument.default is None
+                    else tf.constant(argument.default, argument.dtype)
+                ),
+            )
+            for argument in signature.inputs
+        ]
+    )
+    return tf.function(call, input_signature=input_specs(signature))

@@ -156,9 +156,7 @@ class DecoderLayer(keras.layers.Layer):
         )
         return outputs, cache, weights
 
-    def forward(
-        self, inputs, self_attend, memory, memory_mask, training=False
-    ):
+    def forward(self, inputs, self_attend, memory, memory_mask, training=False):
         """Runs the three sublayers: the one path of training and decoding.
 
         Args:

@@ -99,9 +99,7 @@ class EncoderLayer(keras.layers.Layer):
         states = self.self_attention_norm(
             inputs, sublayer=attend, training=training
         )
-        return self.feed_forward_norm(
-            states, sublayer=think, training=training
-        )
+        return self.feed_forward_norm(states, sublayer=think, training=training)
 
     def get_config(self):
         return {

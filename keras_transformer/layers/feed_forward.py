@@ -36,9 +36,7 @@ class FeedForward(keras.layers.Layer):
     (2, 3, 4)
     """
 
-    def __init__(
-        self, d_model, d_ff, dropout=0.0, activation="relu", **kwargs
-    ):
+    def __init__(self, d_model, d_ff, dropout=0.0, activation="relu", **kwargs):
         super().__init__(**kwargs)
         check_positive(d_model=d_model, d_ff=d_ff)
         check_rate(dropout=dropout)

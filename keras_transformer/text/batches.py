@@ -81,8 +81,6 @@ def batches(
             the longest does not fit into `batch_tokens`, or a number is out
             of range.
     """
-    import tensorflow as tf
-
     _check_at_least(
         1,
         batch_tokens=batch_tokens,
@@ -119,20 +117,7 @@ def batches(
                 update, source, labels, target_tokenizer.bos_id, num_replicas
             )
 
-    ids = tf.TensorSpec((None, None), tf.int32)
-    weights = tf.TensorSpec((None, None), tf.float32)
-    dataset = tf.data.Dataset.from_generator(
-        epoch,
-        output_signature=(
-            {"source_ids": ids, "target_ids": ids},
-            ids,
-            weights,
-        ),
-    )
-    dataset = dataset.apply(
-        tf.data.experimental.assert_cardinality(num_batches)
-    )
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return _dataset(epoch, num_batches)
 
 
 class _Sentences:
@@ -259,3 +244,14 @@ def _fill(update, source, labels, bos_id, num_replicas):
         share = parts.sum(axis=1, keepdims=True) / max(tokens, 1)
         weights = parts * share * len(filled) * num_replicas
         yield inputs, label_ids, weights.reshape(real.shape)
+
+
+def _dataset(epoch, num_batches):
+    import tensorflow as tf
+
+    ids = tf.TensorSpec((None, None), tf.int32)
+    weights = tf.TensorSpec((None, None), tf.float32)
+    structure = ({"source_ids": ids, "target_ids": ids}, ids, weights)
+    dataset = tf.data.Dataset.from_generator(epoch, output_signature=structure)
+    length = tf.data.experimental.assert_cardinality(num_batches)
+    return dataset.apply(length).prefetch(tf.data.AUTOTUNE)

@@ -88,36 +88,33 @@ class MaskedCrossEntropy(keras.losses.Loss):
         **kwargs,
     ):
         kwargs.pop("reduction", None)
-        super().__init__(name=name, reduction="sum", **kwargs)
+        # Keras casts the labels too, and half precision cannot hold ids.
+        kwargs.setdefault("dtype", "float32")
+        super().__init__(name=name, reduction="sum_over_batch_size", **kwargs)
         check_rate(label_smoothing=label_smoothing)
         self.label_smoothing = label_smoothing
         self.pad_id = pad_id
         self.from_logits = from_logits
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        y_true = ops.convert_to_tensor(y_true)
-        real = ops.cast(ops.not_equal(y_true, self.pad_id), "float32")
-        weights = real
         if sample_weight is not None:
-            weights = real * self._token_weights(sample_weight)
-        losses = self.call(y_true, ops.convert_to_tensor(y_pred))
-        # where, not a product alone: 0 * inf is NaN.
-        losses = ops.where(real > 0, losses, 0.0)
-        return ops.sum(losses * weights) / ops.maximum(ops.sum(real), 1.0)
+            sample_weight = _token_weights(sample_weight)
+        # A copy has no Keras mask, whose own mean would be taken as well.
+        return super().__call__(y_true, ops.copy(y_pred), sample_weight)
 
     def call(self, y_true, y_pred):
-        return token_cross_entropy(
+        y_true = ops.convert_to_tensor(y_true)
+        losses = token_cross_entropy(
             y_true, y_pred, self.label_smoothing, self.from_logits
         )
-
-    def _token_weights(self, sample_weight):
-        weights = ops.cast(sample_weight, "float32")
-        if len(weights.shape) not in (1, 2):
-            raise ValueError(
-                "sample_weight must have shape (B,) or (B, T), got shape "
-                f"{tuple(weights.shape)}"
-            )
-        return weights if len(weights.shape) == 2 else weights[:, None]
+        real = ops.not_equal(y_true, self.pad_id)
+        tokens = ops.sum(ops.cast(real, "float32"))
+        # Keras divides the sum by the number of positions, and by that of
+        # replicas; this turns the first into the number of tokens.
+        positions = ops.cast(ops.size(losses), "float32")
+        return ops.where(
+            real, losses * (positions / ops.maximum(tokens, 1.0)), 0.0
+        )
 
     def get_config(self):
         return {
@@ -126,3 +123,13 @@ class MaskedCrossEntropy(keras.losses.Loss):
             "pad_id": self.pad_id,
             "from_logits": self.from_logits,
         }
+
+
+def _token_weights(sample_weight):
+    weights = ops.cast(sample_weight, "float32")
+    if len(weights.shape) not in (1, 2):
+        raise ValueError(
+            "sample_weight must have shape (B,) or (B, T), got shape "
+            f"{tuple(weights.shape)}"
+        )
+    return weights if len(weights.shape) == 2 else weights[:, None]

@@ -35,7 +35,9 @@ class TokenCrossEntropy(keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         values = token_cross_entropy(y_true, y_pred)
         weights = _real_weights(y_true, self.pad_id, sample_weight)
-        super().update_state(ops.where(weights > 0, values, 0.0), weights)
+        values = ops.where(weights > 0, values, 0.0)
+        # Flat, because Keras would take the mean of each row first.
+        super().update_state(ops.ravel(values), ops.ravel(weights))
 
     def get_config(self):
         return {**super().get_config(), "pad_id": self.pad_id}
@@ -93,7 +95,9 @@ class TokenAccuracy(keras.metrics.Mean):
             ops.cast(y_true, "int32"), ops.argmax(y_pred, axis=-1)
         )
         weights = _real_weights(y_true, self.pad_id, sample_weight)
-        super().update_state(ops.cast(right, "float32"), weights)
+        right = ops.cast(right, "float32")
+        # Flat, because Keras would take the mean of each row first.
+        super().update_state(ops.ravel(right), ops.ravel(weights))
 
     def get_config(self):
         return {**super().get_config(), "pad_id": self.pad_id}

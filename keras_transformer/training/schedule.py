@@ -68,9 +68,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         if self.steps_per_update > 1:
             update = ops.floor(update / self.steps_per_update)
         update = update + 1.0
-        rate = ops.minimum(
-            ops.rsqrt(update), update * self.warmup_steps**-1.5
-        )
+        rate = ops.minimum(ops.rsqrt(update), update * self.warmup_steps**-1.5)
         return self.factor * self.d_model**-0.5 * rate
 
     def get_config(self):

@@ -1,0 +1,162 @@
+"""The arguments of `keras-transformer train`."""
+
+from keras_transformer.commands.arguments import add_corpus
+
+# Arguments that replace what --size says, by their names in `Transformer`.
+MODEL_OPTIONS = (
+    "num_layers",
+    "d_model",
+    "num_heads",
+    "d_ff",
+    "dropout",
+    "norm_first",
+    "tying",
+)
+# By --size: the paper's, and one that fits some ten thousand pairs.
+WARMUP_STEPS = {"tiny": 500, "base": 4000, "big": 4000}
+
+
+def add_parser(subparsers):
+    """Adds the subcommand."""
+    parser = subparsers.add_parser(
+        "train",
+        help="train a model on parallel text",
+        description="Trains a Transformer and writes it, its tokenizers and "
+        "the facts of the training to the folder RUN, which must not exist. "
+        "The defaults suit some thirty thousand pairs of sentences and a CPU. "
+        "Prints a line of JSON: the facts of the epoch that was kept, which "
+        "is the best in validation, or the last.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="RUN", help="folder to write"
+    )
+    text = parser.add_argument_group("text")
+    add_corpus(text)
+    add_corpus(text, "valid-", " in validation")
+    _add_tokenizer(parser.add_argument_group("tokenizer"))
+    _add_model(parser.add_argument_group("model"))
+    _add_training(parser.add_argument_group("training"))
+    return parser
+
+
+def _add_tokenizer(group):
+    group.add_argument(
+        "--vocab-size",
+        type=int,
+        help="pieces to learn, default 10000; of each side if separate",
+    )
+    group.add_argument(
+        "--model-type", choices=("bpe", "unigram"), help="default bpe"
+    )
+    group.add_argument(
+        "--separate-vocabularies",
+        action="store_true",
+        help="learn one for each side instead of one for both",
+    )
+    group.add_argument(
+        "--source-tokenizer",
+        metavar="FILE",
+        help="a SentencePiece model to use instead of learning one",
+    )
+    group.add_argument(
+        "--target-tokenizer",
+        metavar="FILE",
+        help="likewise; default the same as the source",
+    )
+
+
+def _add_model(group):
+    group.add_argument(
+        "--size",
+        choices=tuple(WARMUP_STEPS),
+        default="tiny",
+        help="default %(default)s; base and big are the paper's",
+    )
+    for name in ("--num-layers", "--d-model", "--num-heads", "--d-ff"):
+        group.add_argument(name, type=int, help="replaces that of --size")
+    group.add_argument("--dropout", type=float, help="replaces that of --size")
+    group.add_argument(
+        "--norm-first",
+        action="store_true",
+        default=None,
+        help="pre-norm instead of the paper's post-norm",
+    )
+    group.add_argument(
+        "--tying",
+        choices=("all", "target", "none"),
+        help="embeddings that are one matrix with the output projection; "
+        "default all for one vocabulary, target for two",
+    )
+
+
+def _add_training(group):
+    group.add_argument(
+        "--epochs", type=int, default=20, help="default %(default)s"
+    )
+    group.add_argument(
+        "--patience",
+        type=int,
+        help="stop after so many epochs without a better validation",
+    )
+    group.add_argument(
+        "--batch-tokens",
+        type=int,
+        default=2048,
+        help="most positions of a batch on either side, padding included, "
+        "default %(default)s",
+    )
+    group.add_argument(
+        "--max-length",
+        type=int,
+        default=256,
+        help="pairs with more pieces on a side are left out, default "
+        "%(default)s",
+    )
+    group.add_argument(
+        "--warmup-steps",
+        type=int,
+        help="updates until the peak of the learning rate; default 500 for "
+        "tiny, 4000 otherwise",
+    )
+    rate = group.add_mutually_exclusive_group()
+    rate.add_argument(
+        "--peak-rate",
+        type=float,
+        help="largest learning rate; default 0.002 for tiny",
+    )
+    rate.add_argument(
+        "--factor",
+        type=float,
+        help="instead: of the paper's learning rate; default 1 for base, big",
+    )
+    group.add_argument(
+        "--label-smoothing",
+        type=float,
+        default=0.1,
+        help="default %(default)s",
+    )
+    group.add_argument(
+        "--ema",
+        type=float,
+        default=0.0,
+        metavar="MOMENTUM",
+        help="keep a moving average of the weights, such as 0.998; default "
+        "%(default)s: off",
+    )
+    group.add_argument(
+        "--mixed-precision",
+        action="store_true",
+        help="compute in bfloat16, for hardware that is faster at it",
+    )
+    group.add_argument(
+        "--seed", type=int, default=0, help="default %(default)s"
+    )
+    group.add_argument(
+        "--verbose",
+        type=int,
+        choices=(0, 1, 2),
+        default=2,
+        help="progress on standard error: 0 none, 1 a bar, 2 a line an epoch "
+        "(default)",
+    )

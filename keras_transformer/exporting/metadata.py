@@ -1,0 +1,70 @@
+"""What a client has to know of an export, beside its graphs."""
+
+import importlib.metadata
+import json
+
+from keras_transformer.decoding import SIGNATURES
+from keras_transformer.decoding.generator import EXTRA_LENGTH
+from keras_transformer.version import __version__
+
+METADATA = "metadata.json"
+
+_RULES = {
+    "source_ids": "pieces of the source tokenizer, then eos, padded with pad",
+    "unknown_ids": "an id outside the source vocabulary counts as unk",
+    "max_length": "-1: ids of the source row other than pad, plus "
+    f"{EXTRA_LENGTH}",
+    "lengths": "every length counts generated ids, eos included, bos not",
+    "length_penalty": "score = log-probability / ((5 + length) / 6) ^ "
+    "length_penalty",
+    "stop": "a row stops when its num_hypotheses best finished hypotheses "
+    "cannot be beaten by any alive one at any length up to max_length",
+    "empty_slot": "length 0 and score minus infinity",
+}
+
+
+def write_metadata(translator, folder, signatures):
+    """Writes `metadata.json` and the tokenizer models.
+
+    Args:
+        translator: `Translator`.
+        folder: `pathlib.Path`, made if need be.
+        signatures: list of the names of the exported signatures.
+    """
+    folder.mkdir(exist_ok=True)
+    model = translator.transformer
+    metadata = {
+        "signatures": {
+            name: {
+                side: [
+                    argument._asdict()
+                    for argument in getattr(SIGNATURES[name], side)
+                ]
+                for side in ("inputs", "outputs")
+            }
+            for name in signatures
+        },
+        "rules": _RULES,
+        "special_ids": {
+            "pad": model.pad_id,
+            "bos": model.bos_id,
+            "eos": model.eos_id,
+            "unk": model.unk_id,
+        },
+        "vocab_sizes": {
+            "source": translator.source_tokenizer.vocab_size,
+            "target": translator.target_tokenizer.vocab_size,
+        },
+        "versions": {
+            "keras_transformer": __version__,
+            **{
+                package: importlib.metadata.version(package)
+                for package in ("keras", "tensorflow")
+            },
+        },
+    }
+    (folder / METADATA).write_text(
+        json.dumps(metadata, indent=2) + "\n", encoding="utf-8"
+    )
+    translator.source_tokenizer.save(folder / "source_tokenizer.model")
+    translator.target_tokenizer.save(folder / "target_tokenizer.model")

@@ -1,0 +1,146 @@
+"""The Translator as ONNX graphs that share one file of weights."""
+
+import logging
+
+import numpy as np
+
+from keras_transformer.decoding.signatures import (
+    SIGNATURES,
+    TOKEN_SIGNATURES,
+    input_specs,
+)
+from keras_transformer.exporting.float32 import float32_translator
+from keras_transformer.exporting.metadata import write_metadata
+from keras_transformer.exporting.onnx_weights import share_weights
+from keras_transformer.exporting.parity import check_parity, require_parity
+from keras_transformer.folders import new_folder, refuse_existing
+
+OPSET = 18
+
+
+def export_onnx(translator, folder, sentences=None):
+    """Writes ONNX graphs that decode by themselves, loop and all.
+
+    The folder holds `greedy.onnx` and `beam.onnx`, which follow
+    `keras_transformer.decoding.SIGNATURES`, the one `weights.bin` that they
+    share, the tokenizers' SentencePiece models and `metadata.json`. Options
+    are inputs with defaults: a client names only what it changes, each as a
+    0-d array. All operators are standard ONNX.
+
+    Args:
+        translator: `Translator`.
+        folder: where to; it is written beside, checked and renamed.
+        sentences: list of str to check the export with; by default those
+            kept with the run.
+
+    Returns:
+        The report of `check_parity`, all equal.
+
+    Raises:
+        ImportError: if the extra `export` is not installed.
+        ValueError: if `folder` exists, or an operator has no standard ONNX
+            counterpart.
+        ParityError: if the export does not answer as `translator` does; then
+            nothing is left behind.
+    """
+    refuse_existing(folder)
+    onnx = _import_onnx()
+    translator = float32_translator(translator)
+    models = {
+        name: _convert(getattr(translator.generator, name), SIGNATURES[name])
+        for name in TOKEN_SIGNATURES
+    }
+    for name, model in models.items():
+        _refuse_other_operators(name, model)
+    with new_folder(folder) as beside:
+        share_weights(models, beside)
+        for name in models:
+            onnx.checker.check_model(
+                str(beside / f"{name}.onnx"), full_check=True
+            )
+        write_metadata(translator, beside, TOKEN_SIGNATURES)
+        report = check_parity(
+            translator, beside, "onnx", TOKEN_SIGNATURES, sentences
+        )
+        require_parity(report, "onnx")
+    return report
+
+
+def _import_onnx():
+    try:
+        import onnx
+        import onnxruntime  # noqa: F401  The parity check runs it.
+        import tf2onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "exporting to ONNX needs the extra 'export': "
+            "pip install 'keras-transformer-seq2seq[export]'"
+        ) from error
+    return onnx
+
+
+def _convert(function, signature):
+    """Converts a `tf.function` and gives its graph the contract's names."""
+    import onnx
+    import tf2onnx
+
+    logging.getLogger("tf2onnx").setLevel(logging.WARNING)
+    model, _ = tf2onnx.convert.from_function(
+        function,
+        input_signature=input_specs(signature),
+        opset=OPSET,
+        custom_op_handlers={"SelectV2": (_select, [])},
+    )
+    graph = model.graph
+    values = {value.name: value for value in (*graph.input, *graph.output)}
+    for argument in (*signature.inputs, *signature.outputs):
+        shape = values[argument.name].type.tensor_type.shape
+        del shape.dim[:]
+        for axis in argument.shape:
+            shape.dim.add().dim_param = axis
+    outputs = [values[argument.name] for argument in signature.outputs]
+    del graph.output[:]
+    graph.output.extend(outputs)
+    # An initializer with the name of an input is the default of that input.
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(
+            np.array(argument.default, argument.dtype), argument.name
+        )
+        for argument in signature.inputs
+        if argument.default is not None
+    )
+    return model
+
+
+def _select(context, node, name, args):
+    """Converts SelectV2 to Where.
+
+    tf2onnx would write `mask * a + (1 - mask) * b`, which is NaN wherever the
+    value that is not selected is infinite.
+    """
+    del context, name, args
+    node.type = "Where"
+
+
+def _refuse_other_operators(name, model):
+    """Raises ValueError if a graph, or one within it, is not plain ONNX."""
+    others = sorted(
+        {
+            f"{node.domain}::{node.op_type}"
+            for node in _nodes(model.graph)
+            if node.domain not in ("", "ai.onnx")
+        }
+    )
+    if others:
+        raise ValueError(
+            f"{name}: operators without a standard ONNX counterpart: "
+            f"{', '.join(others)}"
+        )
+
+
+def _nodes(graph):
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g)

@@ -1,0 +1,55 @@
+"""One file of weights for several ONNX graphs."""
+
+import hashlib
+
+WEIGHTS = "weights.bin"
+
+# Smaller tensors (scalars, shapes, indices) stay in the graph: shape
+# inference reads them there.
+_SMALLEST = 1024
+_ALIGNMENT = 64
+
+
+def share_weights(models, folder):
+    """Writes graphs whose large tensors lie in one file, each only once.
+
+    Args:
+        models: dict of name to `onnx.ModelProto`; changed in place.
+        folder: `pathlib.Path`; gets `<name>.onnx` for each and
+            `weights.bin`.
+    """
+    places = {}
+    with open(folder / WEIGHTS, "wb") as stream:
+        for name, model in models.items():
+            for tensor in _tensors(model.graph):
+                if len(tensor.raw_data) >= _SMALLEST:
+                    _move(tensor, stream, places)
+            (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+def _tensors(graph):
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            if attribute.HasField("g"):
+                yield from _tensors(attribute.g)
+
+
+def _move(tensor, stream, places):
+    """Moves the data of a tensor to the file, or finds it there."""
+    data = tensor.raw_data
+    key = hashlib.sha256(data).digest()
+    if key not in places:
+        stream.write(bytes(-stream.tell() % _ALIGNMENT))
+        places[key] = stream.tell()
+        stream.write(data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = tensor.EXTERNAL
+    for field, value in (
+        ("location", WEIGHTS),
+        ("offset", places[key]),
+        ("length", len(data)),
+    ):
+        tensor.external_data.add(key=field, value=str(value))

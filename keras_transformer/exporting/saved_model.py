@@ -1,0 +1,97 @@
+"""The Translator as a TensorFlow SavedModel."""
+
+import tensorflow as tf
+
+from keras_transformer.decoding.signatures import SIGNATURES, as_function
+from keras_transformer.exporting.float32 import float32_translator
+from keras_transformer.exporting.metadata import write_metadata
+from keras_transformer.exporting.parity import check_parity, require_parity
+from keras_transformer.folders import new_folder, refuse_existing
+
+
+def export_saved_model(translator, folder, sentences=None, text=True):
+    """Writes a SavedModel that decodes and translates by itself.
+
+    Signatures: `greedy`, `beam` and `translate`, which is also the default
+    of servers, as in `keras_transformer.decoding.SIGNATURES`, over one set of
+    weights. Options are inputs; servers fill in their defaults. Python's
+    `loaded.signatures[name]` wants every input, but `loaded.greedy`,
+    `loaded.beam` and `loaded.translate` know the defaults too.
+
+    The folder needs neither this package nor any other file. Loading it
+    needs `import tensorflow_text`, since `translate` holds the tokenizer;
+    with `text=False` that signature is left out, and TensorFlow is enough.
+
+    Args:
+        translator: `Translator`.
+        folder: where to; it is written beside, checked and renamed.
+        sentences: list of str to check the export with; by default those
+            kept with the run.
+        text: bool, whether to export `translate`.
+
+    Returns:
+        The report of `check_parity`, all equal.
+
+    Raises:
+        ValueError: if `folder` exists.
+        ParityError: if the export does not answer as `translator` does; then
+            nothing is left behind.
+    """
+    refuse_existing(folder)
+    translator = float32_translator(translator)
+    module = _module(translator, text)
+    names = [name for name in SIGNATURES if hasattr(module, name)]
+    signatures = {name: getattr(module, name) for name in names}
+    default = signatures["translate" if text else "beam"]
+    with new_folder(folder) as beside:
+        tf.saved_model.save(
+            module, str(beside), {**signatures, "serving_default": default}
+        )
+        write_metadata(translator, beside / "assets.extra", names)
+        report = check_parity(
+            translator, beside, "saved_model", names, sentences
+        )
+        require_parity(report, "saved_model")
+    return report
+
+
+def _module(translator, text):
+    """Holds the functions, and all they need, for TensorFlow to save."""
+    module = tf.Module()
+    module.greedy = translator.generator.greedy
+    module.beam = translator.generator.beam
+    module.variables_of_model = [
+        weight.value for weight in translator.transformer.weights
+    ]
+    if text:
+        module.tokenizers = [
+            translator.source_tokenizer.tensor_tokenizer,
+            translator.target_tokenizer.tensor_tokenizer,
+        ]
+        module.translate = as_function(
+            _translate_function(translator), SIGNATURES["translate"]
+        )
+    return module
+
+
+def _translate_function(translator):
+    source, target = translator.source_tokenizer, translator.target_tokenizer
+    beam = translator.generator.beam
+
+    def translate(text, *options):
+        pieces = source.tokenize_tensor(text)
+        eos = tf.fill((tf.size(text), 1), source.eos_id)
+        source_ids = tf.concat([pieces, eos], axis=1).to_tensor(source.pad_id)
+        result = beam(source_ids, *options)
+        rows = tf.shape(result["lengths"])
+        # Without eos, and one row for each hypothesis.
+        lengths = result["lengths"] - tf.cast(result["finished"], tf.int32)
+        length = tf.shape(result["token_ids"])[2]
+        token_ids = tf.RaggedTensor.from_tensor(
+            tf.reshape(result["token_ids"], (rows[0] * rows[1], length)),
+            lengths=tf.reshape(lengths, (-1,)),
+        )
+        texts = target.detokenize_tensor(token_ids)
+        return {"text": tf.reshape(texts, rows), "scores": result["scores"]}
+
+    return translate
