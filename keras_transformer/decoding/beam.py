@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.length_penalty import gnmt_penalty
 from keras_transformer.decoding.logits import (
+    IMPOSSIBLE,
     allowed_candidates,
     forbid_early_eos,
 )
@@ -19,8 +20,6 @@ from keras_transformer.decoding.state import (
     loop_shapes,
     select_rows,
 )
-
-_IMPOSSIBLE = float("-inf")
 
 
 class _Loop(NamedTuple):
@@ -64,8 +63,8 @@ def beam_search(
     A sentence stops once its `N` best finished hypotheses cannot be beaten by
     any alive one at any length up to its cap. With that rule a beam as wide
     as the space finds the best sentence for any `length_penalty`, negative or
-    not. Sentences are independent; ties go to the older hypothesis and the lower
-    id.
+    not. Sentences are independent; ties go to the older hypothesis and the
+    lower id.
 
     Paper: section 6.1, beam 4 and alpha 0.6. Different: the paper does not
     say how its search stops.
@@ -162,9 +161,9 @@ def _start(state, max_lengths, beam_size, bos_id):
         position=tf.constant(0),
         done=max_lengths <= 0,
         alive_ids=ids,
-        alive_log_probs=tf.concat([first, slots[:, 1:] + _IMPOSSIBLE], axis=1),
+        alive_log_probs=tf.concat([first, slots[:, 1:] + IMPOSSIBLE], axis=1),
         finished_ids=ids,
-        finished_scores=slots + _IMPOSSIBLE,
+        finished_scores=slots + IMPOSSIBLE,
         finished_lengths=tf.cast(slots, tf.int32),
         state=SearchState(state.sentence, select_rows(state.hypothesis, rows)),
     )
@@ -195,7 +194,7 @@ def _finish(loop, candidates, alpha, pad_id, eos_id):
         token_ids == eos_id, tf.logical_not(loop.done)[:, None]
     )
     new_scores = tf.where(
-        ends, log_probs / gnmt_penalty(length, alpha), _IMPOSSIBLE
+        ends, log_probs / gnmt_penalty(length, alpha), IMPOSSIBLE
     )
     new_ids = _append(
         tf.gather(loop.alive_ids, parents, batch_dims=1), token_ids
@@ -221,7 +220,7 @@ def _survive(loop, candidates, pad_id, eos_id):
     batch, beam_size = tf.unstack(tf.shape(loop.alive_log_probs))
     log_probs, index = tf.math.top_k(
         tf.where(
-            candidates.token_ids == eos_id, _IMPOSSIBLE, candidates.log_probs
+            candidates.token_ids == eos_id, IMPOSSIBLE, candidates.log_probs
         ),
         beam_size,
     )
@@ -280,14 +279,14 @@ def _best(loop, max_lengths, num_hypotheses, alpha, pad_id):
 
     beam_size = tf.shape(loop.finished_scores)[1]
     num_finished = tf.reduce_sum(
-        tf.cast(loop.finished_scores > _IMPOSSIBLE, tf.int32), axis=1
+        tf.cast(loop.finished_scores > IMPOSSIBLE, tf.int32), axis=1
     )[:, None]
     slots = tf.range(num_hypotheses)[None, :]
     finished = slots < num_finished
     index = tf.where(finished, slots, beam_size + slots - num_finished)
 
     scores = tf.gather(scores, index, batch_dims=1)
-    empty = tf.equal(scores, _IMPOSSIBLE)
+    empty = tf.equal(scores, IMPOSSIBLE)
     lengths = tf.where(empty, 0, tf.gather(lengths, index, batch_dims=1))
     ids = tf.gather(ids, index, batch_dims=1)[:, :, 1:]
     ids = tf.where(empty[:, :, None], pad_id, ids)

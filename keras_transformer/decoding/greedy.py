@@ -5,6 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_transformer.decoding.logits import (
+    IMPOSSIBLE,
     allowed_candidates,
     forbid_early_eos,
 )
@@ -86,7 +87,7 @@ def greedy_search(
         log_prob, best = tf.math.top_k(log_probs, 1)
         log_prob = log_prob[:, 0]
         next_ids = tf.gather(ids, best, batch_dims=1)[:, 0]
-        next_ids = tf.where(log_prob > float("-inf"), next_ids, eos_id)
+        next_ids = tf.where(log_prob > IMPOSSIBLE, next_ids, eos_id)
         active = unfinished(loop)
         next_ids = tf.where(active, next_ids, pad_id)
         return _Loop(

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-# Stays finite in float32, and -inf minus it is -inf rather than NaN.
-_LOWEST = -3e38
+# The log-probability of what cannot be.
+IMPOSSIBLE = float("-inf")
 
 
 def allowed_candidates(logits, count, forbidden_ids):
@@ -30,22 +30,11 @@ def allowed_candidates(logits, count, forbidden_ids):
     forbidden = tf.reduce_any(
         tf.equal(ids[:, :, None], forbidden_ids[None, None, :]), axis=2
     )
-    values = tf.where(forbidden, float("-inf"), values)
-    return values - log_normalizer(logits), ids
-
-
-def log_normalizer(logits):
-    """Computes the logarithm of the sum of exponentials.
-
-    Args:
-        logits: float32 `(R, V)`.
-
-    Returns:
-        float32 `(R, 1)`; finite even for a row of minus infinities.
-    """
-    return tf.maximum(
-        tf.reduce_logsumexp(logits, axis=1, keepdims=True), _LOWEST
-    )
+    # A row that is all minus infinity has that as its normalizer too, and
+    # their difference would be NaN.
+    possible = tf.logical_and(values > IMPOSSIBLE, tf.logical_not(forbidden))
+    normalizer = tf.reduce_logsumexp(logits, axis=1, keepdims=True)
+    return tf.where(possible, values - normalizer, IMPOSSIBLE), ids
 
 
 def forbid_early_eos(forbidden_ids, eos_id, position, min_length):

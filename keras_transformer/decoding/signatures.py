@@ -104,11 +104,7 @@ def as_function(function, signature):
         defaults are tensors, since only those become defaults of a
         SavedModel.
     """
-
-    def call(*inputs):
-        return function(*inputs)
-
-    call.__signature__ = inspect.Signature(
+    parameters = inspect.Signature(
         [
             inspect.Parameter(
                 argument.name,
@@ -122,4 +118,13 @@ def as_function(function, signature):
             for argument in signature.inputs
         ]
     )
+
+    # When functions run eagerly TensorFlow passes on what it was given, so
+    # names and defaults are resolved here.
+    def call(*args, **kwargs):
+        inputs = parameters.bind(*args, **kwargs)
+        inputs.apply_defaults()
+        return function(*inputs.arguments.values())
+
+    call.__signature__ = parameters
     return tf.function(call, input_signature=input_specs(signature))

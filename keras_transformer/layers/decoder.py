@@ -5,7 +5,7 @@ import keras
 from keras_transformer.layers.decoder_layer import DecoderLayer
 from keras_transformer.layers.stack import (
     closing_norm,
-    stacked_config,
+    layer_config,
     stacked_layers,
 )
 
@@ -118,7 +118,7 @@ class Decoder(keras.layers.Layer):
 
     def get_config(self):
         return {
-            **stacked_config(self.layers[0]),
             **super().get_config(),
+            **layer_config(self.layers[0]),
             "num_layers": len(self.layers),
         }

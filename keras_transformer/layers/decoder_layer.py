@@ -7,6 +7,7 @@ from keras_transformer.layers.add_norm import AddNorm
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import causal_mask, combine_masks
+from keras_transformer.layers.stack import layer_config
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -200,19 +201,4 @@ class DecoderLayer(keras.layers.Layer):
         return states, weights
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "d_model": self.self_attention.d_model,
-            "num_heads": self.self_attention.num_heads,
-            "d_ff": self.feed_forward.d_ff,
-            "d_k": self.self_attention.d_k,
-            "d_v": self.self_attention.d_v,
-            "dropout": self.self_attention_norm.dropout,
-            "attention_dropout": self.self_attention.dropout,
-            "feed_forward_dropout": self.feed_forward.dropout,
-            "activation": keras.activations.serialize(
-                self.feed_forward.activation
-            ),
-            "norm_first": self.self_attention_norm.norm_first,
-            "epsilon": self.self_attention_norm.epsilon,
-        }
+        return {**super().get_config(), **layer_config(self)}

@@ -5,7 +5,7 @@ import keras
 from keras_transformer.layers.encoder_layer import EncoderLayer
 from keras_transformer.layers.stack import (
     closing_norm,
-    stacked_config,
+    layer_config,
     stacked_layers,
 )
 
@@ -66,7 +66,7 @@ class Encoder(keras.layers.Layer):
 
     def get_config(self):
         return {
-            **stacked_config(self.layers[0]),
             **super().get_config(),
+            **layer_config(self.layers[0]),
             "num_layers": len(self.layers),
         }

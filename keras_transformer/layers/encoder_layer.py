@@ -5,6 +5,7 @@ import keras
 from keras_transformer.layers.add_norm import AddNorm
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.stack import layer_config
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -102,19 +103,4 @@ class EncoderLayer(keras.layers.Layer):
         return self.feed_forward_norm(states, sublayer=think, training=training)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "d_model": self.self_attention.d_model,
-            "num_heads": self.self_attention.num_heads,
-            "d_ff": self.feed_forward.d_ff,
-            "d_k": self.self_attention.d_k,
-            "d_v": self.self_attention.d_v,
-            "dropout": self.self_attention_norm.dropout,
-            "attention_dropout": self.self_attention.dropout,
-            "feed_forward_dropout": self.feed_forward.dropout,
-            "activation": keras.activations.serialize(
-                self.feed_forward.activation
-            ),
-            "norm_first": self.self_attention_norm.norm_first,
-            "epsilon": self.self_attention_norm.epsilon,
-        }
+        return {**super().get_config(), **layer_config(self)}

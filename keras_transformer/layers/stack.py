@@ -46,16 +46,27 @@ def closing_norm(layer):
     )
 
 
-def stacked_config(layer):
-    """Gives the arguments that a stack passes to each of its layers.
+def layer_config(layer):
+    """Gives the arguments that make another layer like this one.
 
     Args:
-        layer: a layer of the stack.
+        layer: an `EncoderLayer` or `DecoderLayer`.
 
     Returns:
-        A dict: its config without what belongs to one Keras layer.
+        A dict of what both take, without `name`, `dtype` and the like.
     """
-    config = layer.get_config()
-    for own in ("name", "dtype", "trainable"):
-        config.pop(own)
-    return config
+    return {
+        "d_model": layer.self_attention.d_model,
+        "num_heads": layer.self_attention.num_heads,
+        "d_ff": layer.feed_forward.d_ff,
+        "d_k": layer.self_attention.d_k,
+        "d_v": layer.self_attention.d_v,
+        "dropout": layer.self_attention_norm.dropout,
+        "attention_dropout": layer.self_attention.dropout,
+        "feed_forward_dropout": layer.feed_forward.dropout,
+        "activation": keras.activations.serialize(
+            layer.feed_forward.activation
+        ),
+        "norm_first": layer.self_attention_norm.norm_first,
+        "epsilon": layer.self_attention_norm.epsilon,
+    }

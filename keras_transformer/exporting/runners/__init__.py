@@ -1,0 +1,1 @@
+"""Programs that run an export without this package; read, never imported."""

@@ -1,0 +1,150 @@
+"""Greedy search, by hand and against beam search of one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.decoding import SearchState, greedy_search
+from tests.support.exhaustive_search import log_softmax
+from tests.support.step_tables import (
+    beam,
+    greedy,
+    path_table,
+    random_tables,
+    table_step,
+)
+
+
+def likeliest_path(table, cap, min_length=0, forbidden_ids=(0, 1)):
+    """Follows the highest log-probability, in plain NumPy."""
+    ids, score = [], 0.0
+    while len(ids) < cap and 2 not in ids:
+        log_probs = log_softmax(table[len(ids), ids[-1] if ids else 1])
+        allowed = log_probs.copy()
+        allowed[list(forbidden_ids)] = -np.inf
+        if len(ids) + 1 < min_length:
+            allowed[2] = -np.inf
+        ids.append(int(np.argmax(allowed)))
+        score += log_probs[ids[-1]]
+    return ids, score
+
+
+def eos_second_best_everywhere(length, vocab_size):
+    table = random_tables(1, length, vocab_size, seed=3)[0]
+    highest = table[..., 3:].max(axis=-1)
+    table[..., 2] = highest - 1e-3
+    return table
+
+
+def trial_tables(count=200):
+    """Random tables; row 0 has eos second best, row 1 starts with eos."""
+    tables = random_tables(count, 7, 9, seed=1)
+    tables[0] = eos_second_best_everywhere(7, 9)
+    tables[1, 0, 1, 2] = 30.0
+    return tables, [1 + row % 7 if row > 1 else 7 for row in range(count)]
+
+
+@pytest.mark.parametrize("min_length", [0, 3])
+def test_greedy_search_follows_the_likeliest_ids(min_length):
+    tables, caps = trial_tables()
+    result = greedy(tables, caps, min_length=min_length)
+    for row, cap in enumerate(caps):
+        ids, score = likeliest_path(tables[row], cap, min_length)
+        length = result.lengths[row]
+        assert result.token_ids[row, :length].tolist() == ids
+        assert (result.token_ids[row, length:] == 0).all()
+        assert result.scores[row] == pytest.approx(score, abs=1e-4)
+        assert result.finished[row] == (2 in ids)
+    assert len({tuple(row) for row in result.token_ids.tolist()}) > 90
+
+
+def test_beam_of_one_equals_greedy():
+    tables, caps = trial_tables()
+    one = beam(tables, caps, beam_size=1, length_penalty=0.0)
+    result = greedy(tables, caps)
+    # The special rows are what they claim to be.
+    assert 2 not in result.token_ids[0]
+    assert result.lengths[:2].tolist() == [7, 1]
+    assert 20 < result.finished.sum() < 180
+    np.testing.assert_array_equal(one.token_ids[:, 0], result.token_ids)
+    np.testing.assert_array_equal(one.lengths[:, 0], result.lengths)
+    np.testing.assert_array_equal(one.finished[:, 0], result.finished)
+    np.testing.assert_allclose(one.scores[:, 0], result.scores, atol=1e-4)
+
+
+def test_beam_of_one_equals_greedy_where_ids_tie():
+    tables = np.round(random_tables(50, 6, 9, seed=4, scale=1.0))
+    one = beam(tables, [6] * 50, beam_size=1, length_penalty=0.0)
+    result = greedy(tables, [6] * 50)
+    np.testing.assert_array_equal(one.token_ids[:, 0], result.token_ids)
+
+
+def test_where_no_id_is_possible_eos_ends_the_sentence():
+    table = path_table(4, 6, (0, 1, {3: 1.0}))
+    result = greedy([table], [4])
+    assert result.token_ids.tolist() == [[3, 2]]
+    assert result.scores.tolist() == [float("-inf")]
+    assert result.finished.tolist() == [True]
+
+
+def test_half_precision_logits_give_float32_scores():
+    tables = random_tables(3, 4, 6, seed=5).astype("float16")
+    half = greedy(tables, [4] * 3)
+    full = greedy(tables.astype("float32"), [4] * 3)
+    assert half.scores.dtype == np.float32
+    for one, other in zip(half, full, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_do_not_depend_on_their_batch():
+    tables, caps = trial_tables(13)
+    together = greedy(tables, caps)
+    for row in range(13):
+        alone = greedy(tables[row : row + 1], [caps[row]])
+        length = alone.lengths[0]
+        assert together.lengths[row] == length
+        assert (
+            together.token_ids[row, :length].tolist()
+            == alone.token_ids[0].tolist()
+        )
+        assert together.scores[row] == pytest.approx(alone.scores[0], 1e-6)
+
+
+def test_a_largest_length_of_zero_or_less_generates_nothing():
+    result = greedy(random_tables(3, 4, 6, seed=6), [0, 4, -3])
+    assert result.lengths.tolist()[::2] == [0, 0]
+    assert result.lengths[1] > 0
+    assert result.scores.tolist()[::2] == [0.0, 0.0]
+    assert not result.finished[::2].any()
+    assert (result.token_ids[::2] == 0).all()
+
+
+def test_a_batch_may_have_no_rows():
+    result = greedy(np.zeros((0, 3, 6, 6), "float32"), [])
+    assert result.token_ids.shape == (0, 0)
+    assert result.scores.shape == (0,)
+
+
+def test_eager_search_equals_graph_search():
+    tables = random_tables(5, 4, 6, seed=7)
+    eager = greedy_search(
+        table_step, SearchState(sentence=tf.constant(tables)), [4, 2, 3, 0, 4]
+    )
+    graph = greedy(tables, [4, 2, 3, 0, 4])
+    for one, other in zip(eager, graph, strict=True):
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
+
+
+def test_special_ids_may_be_others():
+    table = np.zeros((4, 7, 7), "float32")
+    table[0, 6, 5] = table[1, 5, 3] = table[2, 3, 4] = 9.0
+    result = greedy_search(
+        table_step,
+        SearchState(sentence=tf.constant([table, table])),
+        [4, 2],
+        pad_id=1,
+        bos_id=6,
+        eos_id=4,
+    )
+    assert result.token_ids.numpy().tolist() == [[5, 3, 4], [5, 3, 1]]
+    assert result.finished.numpy().tolist() == [True, False]

@@ -1,0 +1,191 @@
+"""The searches with a state of the user's own."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.decoding import (
+    SearchState,
+    beam_search,
+    greedy_search,
+)
+from keras_transformer.decoding.state import loop_shapes, select_rows
+from tests.support.exhaustive_search import log_softmax, penalty
+
+VOCAB_SIZE = 7
+WEIGHTS = np.random.default_rng(2).normal(scale=1.5, size=(5, 11, VOCAB_SIZE))
+
+
+def history_logits(history, sentence):
+    """Logits that depend on all ids so far and on the sentence.
+
+    history: ints `(..., t)`, bos first; sentence: int, the row.
+    """
+    history = np.asarray(history)
+    places = np.arange(1, history.shape[-1] + 1)
+    code = (history * places).sum(axis=-1) % 11
+    return WEIGHTS[sentence, code]
+
+
+class Recorder:
+    """A step that keeps the ids it has seen, and notes what it was given."""
+
+    def __init__(self):
+        self.calls = []
+
+    def start(self, batch):
+        return SearchState(
+            sentence={"row": tf.range(batch), "wide": tf.ones((batch, 3, 2))},
+            hypothesis=[
+                tf.zeros((batch, 0), tf.int32),
+                {"slots": tf.zeros((batch, 0), tf.int32)},
+            ],
+        )
+
+    def __call__(self, token_ids, position, state):
+        rows = state.sentence["row"]
+        history, others = state.hypothesis
+        beam_size = tf.size(token_ids) // tf.size(rows)
+        slot = tf.range(tf.size(token_ids)) % beam_size
+        history = tf.concat([history, token_ids[:, None]], axis=1)
+        slots = tf.concat([others["slots"], slot[:, None]], axis=1)
+        places = tf.range(1, tf.shape(history)[1] + 1)
+        code = tf.reduce_sum(history * places, axis=1) % 11
+        logits = tf.gather_nd(
+            WEIGHTS.astype("float32"),
+            tf.stack([tf.repeat(rows, beam_size), code], axis=1),
+        )
+        self.calls.append(
+            {
+                "token_ids": token_ids,
+                "position": position,
+                "sentence": state.sentence,
+                "history": history,
+                "slots": slots,
+            }
+        )
+        return logits, SearchState(state.sentence, [history, {"slots": slots}])
+
+
+def teacher_forced(ids, sentence):
+    history, score = [1], 0.0
+    for token_id in ids:
+        score += log_softmax(history_logits(history, sentence))[token_id]
+        history.append(token_id)
+    return score
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize("graph", [False, True])
+def test_the_state_of_a_hypothesis_follows_it(alpha, graph):
+    step = Recorder()
+
+    def search(caps):
+        return beam_search(
+            step,
+            step.start(tf.size(caps)),
+            caps,
+            beam_size=4,
+            num_hypotheses=4,
+            length_penalty=alpha,
+        )
+
+    if graph:
+        search = tf.function(search)
+    caps = tf.constant([9, 5, 7, 9, 2])
+    result = search(caps)
+    for row in range(5):
+        for rank in range(4):
+            length = int(result.lengths[row, rank])
+            ids = result.token_ids[row, rank, :length].numpy().tolist()
+            assert float(result.scores[row, rank]) == pytest.approx(
+                teacher_forced(ids, row) / penalty(length, alpha), abs=1e-4
+            )
+    assert not tf.reduce_all(result.finished)
+    assert tf.reduce_any(result.finished)
+
+
+def test_beams_change_their_slots_and_their_state_goes_with_them():
+    step = Recorder()
+    result = beam_search(
+        step,
+        step.start(5),
+        [9] * 5,
+        beam_size=4,
+        num_hypotheses=4,
+        min_length=9,
+        length_penalty=0.0,
+    )
+    # The last step saw all but the last id of what was returned alive.
+    last = step.calls[-1]
+    history = last["history"].numpy().reshape(5, 4, 9)
+    assert (history[:, :, 0] == 1).all()
+    for row in range(5):
+        prefixes = {tuple(each) for each in history[row, :, 1:].tolist()}
+        assert len(prefixes) == 4
+        for ids in result.token_ids[row].numpy().tolist():
+            assert tuple(ids[:8]) in prefixes
+    slots = last["slots"].numpy().reshape(5, 4, 9)
+    moved = slots[:, :, 1:] != slots[:, :, :-1]
+    assert moved.any(axis=(1, 2)).all()
+    np.testing.assert_array_equal(slots[:, :, -1], [[0, 1, 2, 3]] * 5)
+
+
+def test_the_state_of_a_sentence_is_never_copied():
+    step = Recorder()
+    start = step.start(5)
+    beam_search(step, start, [4] * 5, beam_size=3)
+    assert len(step.calls) == 4
+    for position, call in enumerate(step.calls):
+        assert int(call["position"]) == position
+        assert call["token_ids"].shape == (15,)
+        assert call["sentence"]["row"] is start.sentence["row"]
+        assert call["sentence"]["wide"].shape == (5, 3, 2)
+    assert (step.calls[0]["token_ids"].numpy() == 1).all()
+
+
+def test_greedy_search_carries_the_same_state():
+    step = Recorder()
+    result = greedy_search(step, step.start(5), [9, 5, 7, 9, 2])
+    for row, length in enumerate(result.lengths.numpy()):
+        ids = result.token_ids[row, :length].numpy().tolist()
+        assert float(result.scores[row]) == pytest.approx(
+            teacher_forced(ids, row), abs=1e-4
+        )
+    np.testing.assert_array_equal(
+        step.calls[-1]["history"][:, 1:], result.token_ids[:, :-1]
+    )
+
+
+@pytest.mark.parametrize(("alpha", "steps"), [(0.0, 1), (0.6, 1), (2.0, 6)])
+def test_a_search_stops_once_no_longer_sentence_can_win(alpha, steps):
+    """One step gives eos -0.51, and whatever follows 3 starts at -0.92.
+
+    At length 6 a penalty of (11 / 6) ^ 2 would still lift that above eos.
+    """
+    calls = []
+
+    def step(token_ids, position, state):
+        calls.append(int(position))
+        first = np.log([[1e-9, 1e-9, 0.6, 0.4]])
+        later = np.log([[1e-9, 1e-9, 1e-9, 1.0]])
+        logits = first if position == 0 else later
+        return np.repeat(logits, token_ids.shape[0], axis=0), state
+
+    beam_search(step, SearchState(), [6], length_penalty=alpha)
+    assert calls == list(range(steps))
+
+
+def test_rows_are_selected_in_every_tensor_of_a_nest():
+    nest = {"a": tf.range(3), "b": [tf.reshape(tf.range(6), (3, 2)), ()]}
+    chosen = select_rows(nest, [2, 0, 2, 1])
+    assert chosen["a"].numpy().tolist() == [2, 0, 2, 1]
+    assert chosen["b"][0].numpy().tolist() == [[4, 5], [0, 1], [4, 5], [2, 3]]
+    assert chosen["b"][1] == ()
+
+
+def test_only_the_first_axis_and_empty_ones_may_change():
+    shapes = loop_shapes([tf.zeros((5, 3, 0, 2)), tf.zeros(()), ()])
+    assert shapes[0].as_list() == [None, 3, None, 2]
+    assert shapes[1].as_list() == []
+    assert shapes[2] == ()

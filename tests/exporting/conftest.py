@@ -1,0 +1,65 @@
+"""One model, exported once in each way for all tests of the exports."""
+
+import shutil
+
+import pytest
+
+from keras_transformer import Translator, export_onnx, export_saved_model
+from tests.support import exports
+
+SIZES = {"num_layers": 2, "num_heads": 2, "d_ff": 53}
+
+
+@pytest.fixture(scope="session")
+def translator(tmp_path_factory):
+    """Post-norm, all tied, high dropout, read from a run now deleted."""
+    lines = exports.random_lines(400, 0)
+    tokenizer = exports.learn(lines, 293)
+    model = exports.train(
+        tokenizer, source_vocab_size=307, d_model=26, dropout=0.0, **SIZES
+    )
+    model = exports.with_options(
+        model, dropout=0.5, attention_dropout=0.5, feed_forward_dropout=0.5
+    )
+    run = tmp_path_factory.mktemp("trained") / "run"
+    training = {"examples": exports.sentences()[20:27]}
+    Translator(model, tokenizer, training=training).save(run)
+    loaded = Translator.load(run)
+    shutil.rmtree(run)
+    return loaded
+
+
+@pytest.fixture(scope="session")
+def variant():
+    """Pre-norm, nothing tied, two tokenizers, half precision."""
+    lines = exports.random_lines(400, 0)
+    source = exports.learn(lines, 293)
+    target = exports.learn(lines, 283)
+    model = exports.train(
+        source,
+        target,
+        source_vocab_size=293,
+        target_vocab_size=289,
+        d_model=22,
+        d_k=7,
+        d_v=5,
+        dropout=0.0,
+        norm_first=True,
+        tying="none",
+        output_bias=True,
+        epochs=5,
+        **SIZES,
+    )
+    model = exports.with_options(model, dtype="mixed_bfloat16")
+    training = {"examples": exports.sentences()[20:25]}
+    return Translator(model, source, target, training)
+
+
+@pytest.fixture(scope="session")
+def exported(translator, tmp_path_factory):
+    """Folders of the three exports, by name."""
+    folder = tmp_path_factory.mktemp("exported")
+    export_saved_model(translator, folder / "saved_model")
+    export_saved_model(translator, folder / "of_ids", text=False)
+    export_onnx(translator, folder / "onnx")
+    return {path.name: path for path in folder.iterdir()}

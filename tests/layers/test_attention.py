@@ -1,0 +1,193 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer.layers import (
+    MultiHeadAttention,
+    causal_mask,
+    scaled_dot_product_attention,
+)
+from tests.support.backend import all_finite, gradients, input_gradients
+from tests.support.numpy_transformer import NumpyTransformer
+from tests.support.small_models import difference, randomize, to_numpy
+
+QUERY = np.random.default_rng(0).normal(size=(2, 3, 11)).astype("float32")
+VALUE = np.random.default_rng(1).normal(size=(2, 5, 13)).astype("float32")
+KEY = np.random.default_rng(2).normal(size=(2, 5, 17)).astype("float32")
+SIZES = {"d_model": 11, "num_heads": 3, "d_k": 5, "d_v": 7}
+
+
+def built(**arguments):
+    layer = MultiHeadAttention(**{**SIZES, **arguments})
+    layer(QUERY, VALUE, KEY)
+    return randomize(layer)
+
+
+class NumpyAttention(NumpyTransformer):
+    def __init__(self, config):
+        self.config = config
+
+
+def test_worked_example_reads_four_one_and_five_tenths():
+    # Keys whose scores, over sqrt(d_k) = 2, are the logs of the weights.
+    query = np.array([[[[2.0, 0, 0, 0]]]], "float32")
+    key = np.zeros((1, 1, 3, 4), "float32")
+    key[..., 0] = np.log([0.4, 0.1, 0.5])
+    value = np.array([[[[10.0, 0], [0, 10.0], [4.0, 2.0]]]], "float32")
+    outputs, weights = scaled_dot_product_attention(
+        query, key, value, return_weights=True
+    )
+    np.testing.assert_allclose(to_numpy(weights)[0, 0, 0], [0.4, 0.1, 0.5])
+    np.testing.assert_allclose(
+        to_numpy(outputs)[0, 0, 0], [4 + 2, 1 + 1], rtol=1e-6
+    )
+
+
+def test_heads_equal_the_formula_one_query_at_a_time():
+    layer = built()
+    reference = NumpyAttention(SIZES)
+    outputs = to_numpy(layer(QUERY, VALUE, KEY))
+    for row in range(2):
+        for position in range(3):
+            expected = reference.attend(
+                layer,
+                QUERY[row, position],
+                list(VALUE[row]),
+                list(KEY[row]),
+            )
+            assert difference(outputs[row, position], expected) < 1e-5
+
+
+def test_key_is_the_value_unless_given():
+    layer = MultiHeadAttention(**SIZES)
+    layer(QUERY, VALUE)
+    randomize(layer)
+    assert difference(layer(QUERY, VALUE), layer(QUERY, VALUE, VALUE)) == 0
+
+
+def test_masked_values_do_not_matter():
+    layer = built()
+    mask = np.array([[[True, True, True, False, False]]])
+    masked = layer(QUERY, VALUE, KEY, attention_mask=mask)
+    cut = layer(QUERY, VALUE[:, :3], KEY[:, :3])
+    assert difference(masked, cut) < 1e-6
+    other = VALUE.copy()
+    other[:, 3:] = 1e3
+    replaced = layer(QUERY, other, KEY, attention_mask=mask)
+    assert difference(masked, replaced) == 0
+
+
+def test_weights_sum_to_one_where_something_is_visible():
+    layer = built()
+    mask = np.ones((2, 3, 5), bool)
+    mask[0, 1] = False
+    mask[1, :, 3:] = False
+    outputs, weights = layer(
+        QUERY, VALUE, KEY, attention_mask=mask, return_weights=True
+    )
+    assert tuple(outputs.shape) == (2, 3, 11)
+    assert tuple(weights.shape) == (2, 3, 3, 5)
+    sums = to_numpy(weights).sum(-1)
+    np.testing.assert_allclose(np.delete(sums[0], 1, axis=1), 1, rtol=1e-6)
+    np.testing.assert_allclose(sums[1], 1, rtol=1e-6)
+    np.testing.assert_array_equal(sums[0, :, 1], 0)
+    np.testing.assert_array_equal(to_numpy(weights)[1, ..., 3:], 0)
+
+
+def test_returning_the_weights_changes_no_output():
+    layer = built()
+    mask = causal_mask(5)[:, 2:]
+    outputs, _ = layer(
+        QUERY, VALUE, KEY, attention_mask=mask, return_weights=True
+    )
+    plain = layer(QUERY, VALUE, KEY, attention_mask=mask)
+    assert difference(plain, outputs) == 0
+
+
+def test_query_that_sees_nothing_gets_zeros_and_zero_gradients():
+    generator = np.random.default_rng(5)
+    query, key, value = [
+        generator.normal(size=(1, 2, 3, width)).astype("float32")
+        for width in (5, 5, 7)
+    ]
+    mask = np.array([[[True, True, False], [False] * 3, [True] * 3]])
+
+    def second_row(*tensors):
+        outputs = scaled_dot_product_attention(*tensors, mask)
+        return ops.sum(outputs[:, :, 1] ** 2 + outputs[:, :, 1])
+
+    outputs = to_numpy(scaled_dot_product_attention(query, key, value, mask))
+    np.testing.assert_array_equal(outputs[:, :, 1], 0)
+    assert np.all(outputs[:, :, [0, 2]] != 0)
+    for gradient in input_gradients(second_row, query, key, value):
+        np.testing.assert_array_equal(gradient, 0)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "mixed_float16", "mixed_bfloat16"]
+)
+def test_batch_with_a_fully_masked_row_has_finite_gradients(dtype):
+    layer = built(dtype=dtype)
+    mask = np.ones((2, 1, 5), bool)
+    mask[1] = False
+    _, found = gradients(
+        lambda: ops.sum(
+            ops.cast(layer(QUERY, VALUE, KEY, attention_mask=mask), "float32")
+        ),
+        layer.trainable_variables,
+    )
+    assert all_finite(found)
+    outputs = layer(QUERY, VALUE, KEY, attention_mask=mask)
+    bias = ops.cast(layer.output_projection.bias, outputs.dtype)
+    assert difference(outputs[1], ops.broadcast_to(bias, (3, 11))) == 0
+
+
+def test_softmax_runs_in_float32():
+    query = np.full((1, 1, 1, 4), 100, "float16")
+    key = np.full((1, 1, 3, 4), 100, "float16")
+    value = np.array([[[[0.0], [3.0], [6.0]]]], "float16")
+    outputs = scaled_dot_product_attention(query, key, value)
+    assert keras.backend.standardize_dtype(outputs.dtype) == "float16"
+    assert to_numpy(outputs)[0, 0, 0, 0] == pytest.approx(3, abs=1e-2)
+
+
+def test_dropout_falls_on_the_weights_when_training():
+    layer = built(dropout=0.5)
+    _, kept = layer(QUERY, VALUE, KEY, return_weights=True)
+    _, dropped = layer(
+        QUERY, VALUE, KEY, return_weights=True, training=True
+    )
+    ratio = to_numpy(dropped) / to_numpy(kept)
+    assert set(np.round(ratio, 3).ravel()) == {0.0, 2.0}
+
+
+def test_widths_of_heads_default_to_a_share_of_the_width():
+    layer = MultiHeadAttention(d_model=15, num_heads=3, d_v=7)
+    layer(np.zeros((1, 2, 15), "float32"), np.zeros((1, 3, 15), "float32"))
+    assert (layer.d_k, layer.d_v) == (5, 7)
+    assert layer.get_config()["d_k"] == 5
+    expected = 2 * (15 * 15 + 15) + (15 * 21 + 21) + (21 * 15 + 15)
+    assert layer.count_params() == expected
+
+
+def test_without_bias_there_are_four_matrices():
+    layer = built(use_bias=False)
+    shapes = [tuple(weight.shape) for weight in layer.weights]
+    assert shapes == [(11, 15), (17, 15), (13, 21), (21, 11)]
+
+
+def test_keras_mask_on_the_value_hides_it():
+    embedding = keras.layers.Embedding(17, 13, mask_zero=True)
+    ids = np.array([[5, 6, 2, 0, 0], [5, 6, 7, 8, 2]])
+    values = embedding(ids)
+    layer = MultiHeadAttention(**SIZES)
+    implicit = layer(QUERY, values)
+    plain = ops.convert_to_tensor(to_numpy(values))
+    explicit = layer(QUERY, plain, attention_mask=(ids != 0)[:, None])
+    assert difference(implicit, explicit) == 0
+    assert difference(implicit, layer(QUERY, plain)) > 1e-3
+    first_only = np.array([[[True, False, False, False, True]]])
+    both = layer(QUERY, values, attention_mask=first_only)
+    visible = (ids != 0)[:, None] & first_only
+    assert difference(both, layer(QUERY, plain, attention_mask=visible)) == 0

@@ -1,0 +1,118 @@
+"""What the tests of the exports share: a model that talks, and comparisons."""
+
+import keras
+import numpy as np
+
+from keras_transformer import (
+    MaskedCrossEntropy,
+    Tokenizer,
+    Transformer,
+    Translator,
+)
+
+WORDS = "one two three four five six seven eight nine ten eleven".split()
+STRANGE = [
+    "",
+    " \t ",
+    "1",
+    "</s>",
+    "<s> one </s> two <pad>",
+    "two\tthree  four\r\n",
+    "süß 東京 \U0001f600",
+    "\ufeffone\u2028two\u00a0three",
+    "nul\0byte",
+    "six " * 13,
+]
+
+
+def random_lines(count, seed, longest=6):
+    generator = np.random.default_rng(seed)
+    return [
+        " ".join(generator.choice(WORDS, generator.integers(1, longest + 1)))
+        for _ in range(count)
+    ]
+
+
+def sentences():
+    """Gives 37 sentences: of the task, longer than it, and strange ones."""
+    return [*random_lines(22, 1), *random_lines(5, 2, 17), *STRANGE]
+
+
+def learn(lines, vocab_size):
+    return Tokenizer.train_from_lines(lines, vocab_size)
+
+
+def train(source_tokenizer, target_tokenizer=None, epochs=9, **options):
+    """Trains a model for a moment to say the words in reverse.
+
+    It gets most short lines right and the rest wrong, so that its outputs
+    differ, end at different lengths, and sometimes do not end.
+    """
+    keras.utils.set_random_seed(7)
+    model = Transformer(**options)
+    translator = Translator(model, source_tokenizer, target_tokenizer)
+    lines = random_lines(1500, 3)
+    backwards = [" ".join(reversed(line.split())) for line in lines]
+    targets = translator.target_tokenizer.tokenize(backwards)
+    labels = translator.pad([[*ids, model.eos_id] for ids in targets])
+    inputs = {
+        "source_ids": translator.pad(translator.tokenize_source(lines)),
+        "target_ids": np.pad(labels[:, :-1], ((0, 0), (1, 0)))
+        + (np.arange(labels.shape[1]) == 0) * np.int32(model.bos_id),
+    }
+    model.compile(
+        keras.optimizers.Adam(0.004, 0.9, 0.98, 1e-9), MaskedCrossEntropy()
+    )
+    model.fit(inputs, labels, batch_size=50, epochs=epochs, verbose=0)
+    return model
+
+
+def with_options(model, **changes):
+    """Copies a model with other options and the same weights."""
+    copy = Transformer.from_config({**model.get_config(), **changes})
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def generate(translator, signature, source_ids, options):
+    """Asks the Translator's own functions."""
+    function = getattr(translator.generator, signature)
+    outputs = function(np.asarray(source_ids, "int32"), **options)
+    return {name: tensor.numpy() for name, tensor in outputs.items()}
+
+
+def rows_of(outputs, pad_id=0):
+    """Gives each row as (ids, lengths, finished) and its scores.
+
+    Padding beyond a length is checked and cut off, since it depends on the
+    neighbours in the batch.
+    """
+    rows = []
+    for i in range(len(outputs["lengths"])):
+        lengths = np.atleast_1d(outputs["lengths"][i])
+        slots = np.reshape(outputs["token_ids"][i], (len(lengths), -1))
+        ids = []
+        for slot, length in zip(slots, lengths, strict=True):
+            assert (slot[length:] == pad_id).all()
+            ids.append(slot[:length].tolist())
+        finished = np.atleast_1d(outputs["finished"][i]).tolist()
+        rows.append((ids, finished, np.atleast_1d(outputs["scores"][i])))
+    return rows
+
+
+def assert_same_rows(found, expected):
+    """Compares ids and ends exactly, and scores to 1e-4."""
+    assert len(found) == len(expected)
+    for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert one[0] == other[0], f"ids of row {i}"
+        assert one[1] == other[1], f"ends of row {i}"
+        np.testing.assert_allclose(
+            one[2], other[2], atol=1e-4, rtol=0, err_msg=f"scores of row {i}"
+        )
+
+
+def widen(source_ids, columns, pad_id=0):
+    """Pads a batch more than it needs."""
+    return np.pad(
+        source_ids, ((0, 0), (0, columns)), constant_values=pad_id
+    )

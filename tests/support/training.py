@@ -1,0 +1,70 @@
+"""What tests of `fit` share."""
+
+import keras
+import numpy as np
+
+from keras_transformer import MaskedCrossEntropy
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches as they are, in order: (inputs, labels[, weights])."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = list(batches)
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
+def compile_model(model, optimizer=None, loss=None, **arguments):
+    """Compiles without XLA, which is slow to start, unless asked for."""
+    model.compile(
+        optimizer=optimizer or keras.optimizers.SGD(0.1),
+        loss=loss or MaskedCrossEntropy(),
+        **{"jit_compile": False, **arguments},
+    )
+    return model
+
+
+def fit(model, batches, epochs=1, **arguments):
+    """Fits on batches in order; gives the history."""
+    history = model.fit(
+        Batches(batches), epochs=epochs, shuffle=False, verbose=0, **arguments
+    )
+    return history.history
+
+
+def uniform_model(vocab_size=32):
+    """Any ids in, logits of zero out, and weights that can learn."""
+    return keras.Sequential(
+        [
+            keras.layers.Embedding(vocab_size, 3),
+            keras.layers.Dense(vocab_size, kernel_initializer="zeros"),
+        ]
+    )
+
+
+def weight_difference(first, second):
+    """The largest difference of the weights of two models."""
+    return max(
+        np.abs(a - b).max()
+        for a, b in zip(
+            first.get_weights(), second.get_weights(), strict=True
+        )
+    )
+
+
+class TraceCounter:
+    """Counts how often Python runs a function, which is once a trace."""
+
+    def __init__(self, function):
+        self.function = function
+        self.count = 0
+
+    def __call__(self, *args, **kwargs):
+        self.count += 1
+        return self.function(*args, **kwargs)

@@ -1,0 +1,109 @@
+"""One target position at a time gives what all positions at once give."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer.layers import FixedCache, GrowingCache
+from keras_transformer.transformer import TYING_MODES
+from tests.support.small_models import (
+    difference,
+    random_ids,
+    small_transformer,
+    to_numpy,
+)
+
+SOURCE = random_ids([5, 3])
+LENGTH = 5
+CACHES = {
+    "growing": GrowingCache.empty,
+    "fixed": partial(FixedCache.empty, length=7),
+}
+
+
+def targets(rows):
+    ids = np.random.default_rng(1).integers(4, 17, (rows, LENGTH))
+    ids[:, 0] = 1
+    return ids.astype("int32")
+
+
+def step_by_step(model, target_ids, empty_cache, hypotheses=1):
+    """Gives logits `(R, T, V)` and the weights of each step."""
+    sentence, caches = model.start(
+        SOURCE,
+        lambda rows, *shape: empty_cache(rows * hypotheses, *shape),
+    )
+    logits, weights = [], []
+    for position in range(target_ids.shape[1]):
+        step, caches, attended = model.step(
+            ops.convert_to_tensor(target_ids[:, position]),
+            position,
+            sentence,
+            caches,
+        )
+        logits.append(to_numpy(step))
+        weights.append(to_numpy(attended))
+    return np.stack(logits, axis=1), weights
+
+
+@pytest.mark.parametrize("empty_cache", CACHES.values(), ids=CACHES)
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("tying", TYING_MODES)
+def test_step_by_step_equals_all_at_once(tying, norm_first, empty_cache):
+    model = small_transformer(
+        tying=tying, norm_first=norm_first, output_bias=True
+    )
+    target = targets(rows=2)
+    expected = model({"source_ids": SOURCE, "target_ids": target})
+    logits, _ = step_by_step(model, target, empty_cache)
+    assert difference(logits, expected) < 1e-5
+
+
+@pytest.mark.parametrize("empty_cache", CACHES.values(), ids=CACHES)
+def test_three_hypotheses_of_a_sentence_lie_side_by_side(empty_cache):
+    model = small_transformer()
+    target = targets(rows=6)
+    source = np.repeat(SOURCE, 3, axis=0)  # row b * K + k is of sentence b
+    expected = model({"source_ids": source, "target_ids": target})
+    logits, weights = step_by_step(model, target, empty_cache, hypotheses=3)
+    assert difference(logits, expected) < 1e-5
+
+    alone, weights_alone = step_by_step(model, target[::3], empty_cache)
+    for step, step_alone in zip(weights, weights_alone, strict=True):
+        assert step.shape == (2, 3, 3, 5)
+        np.testing.assert_allclose(step.sum(-1), 1, rtol=1e-5)
+        assert np.all(step[1, :, :, 3:] == 0)
+        assert difference(step[:, :, :1], step_alone) < 1e-5
+
+
+def test_dropout_is_off_when_decoding():
+    model = small_transformer(dropout=0.5, attention_dropout=0.5)
+    target = targets(rows=2)
+    logits, _ = step_by_step(model, target, GrowingCache.empty)
+    again, _ = step_by_step(model, target, GrowingCache.empty)
+    assert difference(logits, again) == 0
+    plain, _ = step_by_step(small_transformer(), target, GrowingCache.empty)
+    assert difference(logits, plain) == 0
+
+
+def test_caches_have_the_compute_dtype():
+    model = small_transformer(dtype="mixed_float16")
+    sentence, caches = model.start(SOURCE)
+    assert len(caches) == len(sentence["memory"]) == 2
+    assert to_numpy(caches[0].keys).shape == (2, 3, 0, 5)
+    assert to_numpy(caches[0].values).dtype == "float16"
+    np.testing.assert_array_equal(
+        to_numpy(sentence["mask"]), (SOURCE != 0)[:, None]
+    )
+
+
+def test_sentence_of_padding_alone_decodes_without_nan():
+    model = small_transformer()
+    source = np.array([[5, 6, 2], [0, 0, 0]])
+    sentence, caches = model.start(source)
+    bos = ops.convert_to_tensor([1, 1])
+    logits, _, weights = model.step(bos, 0, sentence, caches)
+    assert np.isfinite(to_numpy(logits)).all()
+    assert np.all(to_numpy(weights)[1] == 0)
