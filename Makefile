@@ -3,16 +3,23 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN ?= runs/written_form
-DATA ?= $(RUN)/test.spoken
+EXPORTS ?= $(RUN)_exports
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .PHONY: demo test lint parity clean
 
-# Installs, trains the written-form model, exports it and translates with the
-# export.
+# Installs, trains the written-form model (once), exports it and translates
+# with the export.
 demo: $(VENV)/demo
-	$(VENV)/bin/python -m recipes.written_form --output $(RUN) --export
+	test -e $(RUN) || \
+	  $(VENV)/bin/python -m recipes.written_form --output $(RUN)
+	test -e $(EXPORTS) || \
+	  $(VENV)/bin/keras-transformer export $(RUN) $(EXPORTS) \
+	    --to saved_model onnx
+	$(VENV)/bin/python export/runtimes/python_onnxruntime.py \
+	  $(EXPORTS)/onnx < recipes/written_form.txt | \
+	  paste recipes/written_form.txt -
 
 # Installs and runs the linter and all tests.
 test: lint
@@ -22,10 +29,10 @@ lint: $(VENV)/all
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# Decodes with the exports of RUN in two environments that hold TensorFlow
-# alone and ONNX Runtime alone, and compares with the Translator.
+# Decodes with exports of RUN in two environments that hold TensorFlow alone
+# and ONNX Runtime alone, and compares with the Translator.
 parity: $(VENV)/demo
-	$(VENV)/bin/python -m export.parity $(RUN) --lines $(DATA)
+	$(VENV)/bin/python -m export.parity $(RUN)
 
 clean:
 	rm -rf $(VENV) .venvs build dist *.egg-info .pytest_cache .ruff_cache

@@ -1,6 +1,6 @@
 """Runs the exports of a run where this package is not installed.
 
-python -m export.parity RUN --lines FILE
+python -m export.parity RUN
 
 It exports RUN, makes one environment with TensorFlow (and tensorflow-text)
 alone and one with ONNX Runtime and NumPy alone, decodes 100 lines in each, in
@@ -18,7 +18,7 @@ import tempfile
 import venv
 
 from keras_transformer import Translator, export_onnx, export_saved_model
-from keras_transformer.exporting import check_parity
+from keras_transformer.exporting.parity import check_parity, example_sentences
 from keras_transformer.text import read_lines
 
 # Runtime: what its environment holds, how its export is made and read.
@@ -61,13 +61,17 @@ def environment(folder, packages):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", help="folder that Translator.save wrote")
-    parser.add_argument("--lines", required=True, help="file of source lines")
+    parser.add_argument(
+        "--lines", help="file of source lines; by default those of the run"
+    )
     parser.add_argument("--environments", default=".venvs")
     arguments = parser.parse_args()
 
     translator = Translator.load(arguments.run)
-    sentences = [line for line in read_lines(arguments.lines) if line.strip()]
-    sentences = list(dict.fromkeys(sentences))[:COUNT]
+    sentences = example_sentences(translator, COUNT)
+    if arguments.lines:
+        lines = [line for line in read_lines(arguments.lines) if line.strip()]
+        sentences = list(dict.fromkeys(lines))[:COUNT]
     texts = translator.translate(sentences)
     lengths = [len(ids) for ids in translator.target_tokenizer.tokenize(texts)]
     print(

@@ -90,6 +90,7 @@ def train(data, form, preset, seed):
             shuffle=False,
         ),
         epochs=preset["epochs"],
+        shuffle=False,  # The batches are shuffled already.
         verbose=2,
     )
     facts = {
@@ -103,7 +104,7 @@ def train(data, form, preset, seed):
             name: [round(float(value), 4) for value in values]
             for name, values in history.history.items()
         },
-        "examples": validation.source[:32],
+        "examples": validation.source[:100],
     }
     return Translator(model, tokenizer, training=facts)
 

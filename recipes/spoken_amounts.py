@@ -156,16 +156,20 @@ def _measure(draw):
 
 
 def _code(draw):
-    """Draws digits said one by one; twice at most "double" or "triple"."""
-    spoken, written, repeats = [], "", 0
+    """Draws digits said one by one, among which "double" comes once at most.
+
+    More of them would be a lesson in counting, the hardest of all.
+    """
+    spoken, written, doubled = [], "", False
     for _ in range(4 + draw.below(3)):
-        digit, times = draw.below(10), 1
+        digit = draw.below(10)
         word = DIGITS[digit] if digit else draw.one_of(("oh", "zero"))
-        if repeats < 2 and draw.chance(0.25):
-            times, repeats = 2 + draw.below(2), repeats + 1
-            word = f"{'double' if times == 2 else 'triple'} {word}"
+        written += str(digit)
+        if not doubled and draw.chance(0.2):
+            doubled = True
+            word = f"double {word}"
+            written += str(digit)
         spoken.append(word)
-        written += str(digit) * times
     return Phrase(" ".join(spoken), written, (("start", int(written[:3])),))
 
 

@@ -133,13 +133,13 @@ DATES = {
         _day_first, ("{}", "on {}", "the meeting is on {}"), DAYS.days
     ),
     "month first": Template(
-        _month_first, ("{}", "on {}", "the meeting is on {}"), DAYS.days
+        _month_first, ("{}", "on {}", "we meet on {}"), DAYS.days
     ),
     "digital time": Template(
         _digital_time, ("{}", "at {}", "the train leaves at {}"), 24 * 60
     ),
     "clock face": Template(
-        _clock_face_time, ("{}", "at {}", "the train leaves at {}"), 24 * 12
+        _clock_face_time, ("{}", "at {}", "we leave at {}"), 24 * 12
     ),
     "duration": Template(
         _duration, ("{}", "it lasts {}", "within {}"), 3 * 59 + 2 * 59**2

@@ -5,12 +5,17 @@ import os
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
 from keras_transformer import Tokenizer, Translator, batches, cli, exporting
 from keras_transformer.text import ParallelCorpus
-from keras_transformer.training import Perplexity, TokenAccuracy
+from keras_transformer.training import (
+    MaskedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+)
 from keras_transformer.version import __version__
 
 WORDS = "one two three four five six seven eight nine ten eleven".split()
@@ -63,8 +68,19 @@ def run(trained):
     return trained[0]
 
 
+@pytest.fixture(scope="module")
+def translator(trained):
+    return Translator.load(trained[0])
+
+
 @pytest.fixture
-def translate(run, monkeypatch):
+def loaded(translator, monkeypatch):
+    """Lets the command load at once what is loaded already."""
+    monkeypatch.setattr(Translator, "load", lambda folder: translator)
+
+
+@pytest.fixture
+def translate(run, loaded, monkeypatch):
     """Runs the subcommand on bytes; gives exit code and bytes."""
 
     def call(data, *options):
@@ -75,6 +91,17 @@ def translate(run, monkeypatch):
         return code, output.buffer.getvalue()
 
     return call
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Leaves XLA out, since it takes long to compile."""
+    compile_ = keras.Model.compile
+
+    def without_xla(*arguments, **options):
+        compile_(*arguments, **{**options, "jit_compile": False})
+
+    monkeypatch.setattr(keras.Model, "compile", without_xla)
 
 
 def refusal(capsys, *arguments):
@@ -132,7 +159,8 @@ def test_train_learns(trained):
 def test_saved_weights_are_those_that_were_validated(trained, corpus):
     translator = Translator.load(trained[0])
     model, tokenizer = translator.transformer, translator.source_tokenizer
-    model.compile(metrics=[TokenAccuracy(), Perplexity()])
+    metrics = [TokenAccuracy(), Perplexity()]
+    model.compile(loss=MaskedCrossEntropy(), metrics=metrics)
     valid = ParallelCorpus.from_tsv(corpus / "x.tsv")
     found = model.evaluate(
         batches(valid, tokenizer), verbose=0, return_dict=True
@@ -153,7 +181,7 @@ def test_trained_model_is_what_the_options_say(trained):
 
 
 def test_train_takes_separate_tokenizers_of_sentencepiece(
-    corpus, tmp_path, capsys
+    corpus, tmp_path, capsys, uncompiled
 ):
     source, target = pairs()
     Tokenizer.train_from_lines(source, 283).save(tmp_path / "s.model")
@@ -237,7 +265,7 @@ def test_train_refuses_and_leaves_nothing(
         ("no-pad", {"pad_id": -1}),
     ):
         if name in arguments:
-            tokenizer = Tokenizer.train_from_lines(lines, 283, **ids)
+            tokenizer = Tokenizer.train_from_lines(lines, 293, **ids)
             tokenizer.save(corpus / f"{name}.model")
     ok = f"--tsv {corpus}/x.tsv --vocab-size 293"
     before = tree(corpus)
@@ -271,7 +299,9 @@ def test_train_refuses_an_output_that_exists_before_it_reads(tmp_path, capsys):
     assert tree(tmp_path) == before
 
 
-def test_training_that_diverges_is_not_saved(corpus, tmp_path, capsys):
+def test_training_that_diverges_is_not_saved(
+    corpus, tmp_path, capsys, uncompiled
+):
     line = refusal(
         capsys,
         *("train", f"--tsv={corpus}/x.tsv", "--vocab-size=293", *SMALL),
@@ -304,11 +334,11 @@ def test_interrupted_training_is_quiet_and_leaves_nothing(
 # === translate ===
 
 
-def test_translate_gives_a_line_for_each_line(run, translate):
+def test_translate_gives_a_line_for_each_line(translator, translate):
     texts = ["one two", "", "ten", " \t ", "nine\u2028eight", "\x85\x0b\x1c"]
     code, found = translate("\n".join(texts).encode() + b"\n")
     assert code == 0
-    expected = Translator.load(run).translate(texts)
+    expected = translator.translate(texts)
     assert found.decode("utf-8").split("\n") == [*expected, ""]
     assert found.count(b"\n") == 6
 
@@ -328,26 +358,31 @@ def test_translate_of_nothing_is_nothing(translate, data, lines):
     assert translate(data) == (0, b"\n" * lines)
 
 
-def test_translate_passes_its_options_on(run, translate):
+def test_translate_passes_its_options_on(translator, translate):
     given = "--strategy=greedy --max-length=3 --min-length=2 --batch-size=2"
     _, found = translate(b"one\ntwo\nten five\n", *given.split())
-    expected = Translator.load(run).translate(
+    expected = translator.translate(
         ["one", "two", "ten five"], "greedy", max_length=3, min_length=2
     )
     assert found.decode().splitlines() == expected
 
 
-def test_translate_gives_n_lines_a_sentence_for_n_hypotheses(run, translate):
+def test_translate_gives_n_lines_a_sentence_for_n_hypotheses(
+    translator, translate
+):
     options = ("--num-hypotheses=3", "--beam-size=5", "--length-penalty=0")
     code, found = translate(b"one two\n\nten\n", *options)
     rows = [row.split("\t") for row in found.decode().split("\n")[:-1]]
     assert code == 0
     assert [len(row) for row in rows] == [2] * 9
     assert rows[3:6] == [["0.000000", ""], ["-inf", ""], ["-inf", ""]]
-    expected = Translator.load(run).hypotheses(
+    expected = translator.hypotheses(
         ["ten"], beam_size=5, num_hypotheses=3, length_penalty=0
     )[0]
-    assert rows[6:] == [[f"{row.score:.6f}", row.text] for row in expected]
+    assert [text for _, text in rows[6:]] == [row.text for row in expected]
+    assert [float(score) for score, _ in rows[6:]] == pytest.approx(
+        [row.score for row in expected], abs=1e-4
+    )
 
 
 def test_newlines_and_tabs_within_a_translation_become_blanks(
@@ -394,7 +429,9 @@ def test_lines_are_found_however_they_arrive():
         list(read_chunks(bad, 3))
 
 
-def test_translate_answers_each_line_before_it_reads_on(run, monkeypatch):
+def test_translate_answers_each_line_before_it_reads_on(
+    run, loaded, monkeypatch
+):
     class Conversation(io.BytesIO):
         """Sends the next line once the last one is answered."""
 
@@ -412,7 +449,7 @@ def test_translate_answers_each_line_before_it_reads_on(run, monkeypatch):
     assert output.buffer.getvalue().count(b"\n") == 3
 
 
-def test_translate_is_quiet_when_nobody_reads(run, monkeypatch, capfd):
+def test_translate_is_quiet_when_nobody_reads(run, loaded, monkeypatch, capfd):
     class Closed(io.BytesIO):
         def write(self, data):
             raise BrokenPipeError
@@ -436,7 +473,7 @@ def test_translate_is_quiet_when_nobody_reads(run, monkeypatch, capfd):
     ],
 )
 def test_translate_refuses_options_before_it_reads(
-    run, capsys, monkeypatch, options, message
+    run, loaded, capsys, monkeypatch, options, message
 ):
     monkeypatch.setattr(sys, "stdin", None)
     line = refusal(capsys, "translate", run, *options.split())
@@ -461,30 +498,47 @@ def test_folder_that_is_no_run_is_refused(
 
 
 def test_evaluate_prints_scores_with_signature_and_json(
-    run, corpus, tmp_path, capsys
+    run, tmp_path, capsys, monkeypatch
 ):
-    source = pairs()[0][:7]
-    target = Translator.load(run).translate(source, "greedy", max_length=9)
-    target[3] = ""  # A blank reference keeps its place.
-    target = [text.upper() for text in target]
-    (tmp_path / "s").write_text("\n".join(source))
-    (tmp_path / "t").write_text("\n".join(target))
-    options = "--lowercase --tokenize=none --max-length=9".split()
-    files = [f"--source={tmp_path}/s", f"--target={tmp_path}/t"]
-    assert cli.main(["evaluate", str(run), *files, *options]) == 0
+    target = ["One two three four", "", "Five six seven eight"]
+    (tmp_path / "s").write_text("a\n\nb\n")
+    (tmp_path / "t").write_text("\n".join(target) + "\n")
+    calls = []
+
+    def translate(self, texts, **options):
+        calls.append((texts, options))
+        right = options["strategy"] == "greedy"
+        return [line.lower() if right else line[:7] for line in target]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    code = cli.main(
+        [
+            *("evaluate", str(run), f"--source={tmp_path}/s"),
+            *(f"--target={tmp_path}/t", "--lowercase", "--tokenize=none"),
+            *("--beam-size=3", "--max-length=9", "--batch-size=7"),
+        ]
+    )
     output, errors = capsys.readouterr()
+    assert code == 0, errors
     greedy, beam, last = output.splitlines()
     assert greedy.startswith("greedy: BLEU|nrefs:1|case:lc|eff:no|tok:none|")
     assert beam.startswith("beam: BLEU|nrefs:1|case:lc|eff:no|tok:none|")
     scores = json.loads(last)["bleu"]
     assert list(scores) == ["greedy", "beam"]
-    assert f" = {scores['greedy']:.2f} " in greedy
+    assert scores["greedy"] == 100 > scores["beam"]
+    assert " = 100.00 " in greedy
     assert f" = {scores['beam']:.2f} " in beam
-    assert scores["greedy"] > 70 > scores["beam"]
-    assert "translating 7 lines: beam" in errors
+    assert "translating 3 lines: beam" in errors
+    both = {"max_length": 9, "batch_size": 7}
+    assert calls == [
+        (["a", "", "b"], {"strategy": "greedy", **both}),
+        (["a", "", "b"], {"strategy": "beam", "beam_size": 3, **both}),
+    ]
 
 
-def test_evaluate_takes_one_strategy_and_its_options(run, corpus, capsys):
+def test_evaluate_takes_one_strategy_and_its_options(
+    run, loaded, corpus, capsys
+):
     options = "--strategy=greedy --max-length=3".split()
     files = [f"--tsv={corpus}/x.tsv"]
     assert cli.main(["evaluate", str(run), *files, *options]) == 0
@@ -643,24 +697,26 @@ def start(*arguments, **options):
     )
 
 
-def test_command_in_a_process_of_its_own(run):
-    with start("translate", run) as process:
-        output, errors = process.communicate("one two\n\n".encode())
-    assert process.returncode == 0, errors
-    expected = Translator.load(run).translate(["one two"])
-    assert output.decode("utf-8") == f"{expected[0]}\n\n"
+def test_command_talks_and_ends_quietly_in_a_process_of_its_own(
+    run, translator
+):
+    with start("translate", run, "--strategy=greedy") as process:
+        process.stdin.write(b"one two\n\n")
+        process.stdin.flush()
+        found = [process.stdout.readline() for _ in range(2)]
+        process.stdout.close()
+        process.stdout = None
+        _, errors = process.communicate(b"one\n")
+    expected = translator.translate("one two", "greedy")
+    assert [line.decode("utf-8") for line in found] == [f"{expected}\n", "\n"]
+    assert process.returncode == 141
+    assert b"Broken" not in errors and b"Traceback" not in errors
 
 
-def test_command_refuses_and_ends_quietly_in_a_process_of_its_own(run):
+def test_command_refuses_in_a_process_of_its_own():
     with start("translate", "nowhere") as process:
         output, errors = process.communicate()
     assert process.returncode == 2
     assert output == b""
     assert b"Traceback" not in errors
     assert errors.splitlines()[-1].startswith(b"keras-transformer: error: ")
-    with start("translate", run, "--strategy=greedy") as process:
-        process.stdout.close()
-        process.stdout = None
-        _, errors = process.communicate(b"one\n" * 99)
-    assert process.returncode == 141
-    assert b"Broken" not in errors and b"Traceback" not in errors

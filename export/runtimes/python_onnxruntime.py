@@ -68,9 +68,7 @@ def main():
     lines = lines[:-1] if lines[-1] == "" else lines
     for start in range(0, len(lines), arguments.batch_size):
         texts = lines[start : start + arguments.batch_size]
-        for text in translator.translate(
-            texts, beam_size=arguments.beam_size
-        ):
+        for text in translator.translate(texts, beam_size=arguments.beam_size):
             print(text, flush=True)
 
 

@@ -258,7 +258,9 @@ def _cannot_improve(loop, max_lengths, num_hypotheses, alpha):
         best_alive / gnmt_penalty(max_lengths, alpha),
     )
     worst = tf.gather(loop.finished_scores, num_hypotheses - 1, axis=1)
-    return tf.logical_or(loop.position >= max_lengths, worst >= bound)
+    # Asked by itself: over a penalty that overflows its bound would be NaN.
+    none_alive = tf.equal(best_alive, IMPOSSIBLE)
+    return (loop.position >= max_lengths) | none_alive | (worst >= bound)
 
 
 def _best(loop, max_lengths, num_hypotheses, alpha, pad_id):

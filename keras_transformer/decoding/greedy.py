@@ -57,6 +57,7 @@ def greedy_search(
 
     A model that counts up from 3 to 5 and then stops:
 
+    >>> from keras_transformer.decoding import SearchState
     >>> table = np.full((6, 6), -9.0, "float32")
     >>> table[1, 3] = table[3, 4] = table[4, 5] = table[5, 2] = 9.0
     >>> def step(token_ids, position, state):

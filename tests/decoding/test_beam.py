@@ -63,6 +63,16 @@ def test_beam_search_finds_what_greedy_search_misses():
     assert result.scores[0, 0] == pytest.approx(np.log(0.4), abs=1e-6)
 
 
+def test_a_penalty_that_prefers_short_ones_still_waits_for_the_next_id():
+    """At the largest length 3 could not win any more; at the next it does."""
+    table = path_table(2, 4, (0, 1, {2: 0.3, 3: 0.7}), (1, 3, {2: 1.0}))
+    result = beam([table], [20], beam_size=2, length_penalty=-2.0)
+    assert found(result) == [(3, 2)]
+    assert result.scores[0, 0] == pytest.approx(
+        np.log(0.7) * (7 / 6) ** 2, abs=1e-5
+    )
+
+
 def test_nothing_follows_eos():
     table = path_table(
         5, 7,

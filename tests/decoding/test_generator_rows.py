@@ -120,7 +120,7 @@ def test_ids_that_are_no_pieces_never_appear_however_likely(
     first = transformer(
         {
             "source_ids": tf.constant(source_ids),
-            "target_ids": tf.ones((40, 1), tf.int32),
+            "target_ids": tf.ones((40, 2), tf.int32),
         }
     )
     assert np.isin(np.argmax(first, axis=-1), unwanted).all()
@@ -133,4 +133,4 @@ def test_ids_that_are_no_pieces_never_appear_however_likely(
         ids = kept_ids(decode(function, source_ids, max_length=9, **options))
         appeared = {token_id for each in ids for token_id in each}
         assert not appeared & set(unwanted)
-        assert len(appeared) > 15
+        assert len(appeared) > 7

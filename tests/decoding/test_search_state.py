@@ -176,6 +176,24 @@ def test_a_search_stops_once_no_longer_sentence_can_win(alpha, steps):
     assert calls == list(range(steps))
 
 
+@pytest.mark.parametrize("alpha", [-10.0, 0.6, 10.0])
+def test_a_dead_end_stops_the_search_however_large_the_cap(alpha):
+    calls = []
+
+    def step(token_ids, position, state):
+        calls.append(int(position))
+        if len(calls) > 5:
+            raise RuntimeError("the search goes on")
+        logits = np.full((token_ids.shape[0], 4), -np.inf)
+        logits[:, 3 if position == 0 else 2] = 0.0
+        return logits, state
+
+    result = beam_search(step, SearchState(), [2**31 - 1], length_penalty=alpha)
+    assert result.token_ids.numpy().tolist() == [[[3, 2]]]
+    assert result.scores.numpy().tolist() == [[0.0]]
+    assert calls == [0, 1]
+
+
 def test_rows_are_selected_in_every_tensor_of_a_nest():
     nest = {"a": tf.range(3), "b": [tf.reshape(tf.range(6), (3, 2)), ()]}
     chosen = select_rows(nest, [2, 0, 2, 1])

@@ -60,6 +60,33 @@ def exported(translator, tmp_path_factory):
     """Folders of the three exports, by name."""
     folder = tmp_path_factory.mktemp("exported")
     export_saved_model(translator, folder / "saved_model")
-    export_saved_model(translator, folder / "of_ids", text=False)
+    few = exports.sentences()[:3]
+    export_saved_model(translator, folder / "of_ids", few, text=False)
     export_onnx(translator, folder / "onnx")
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="session")
+def runtimes(exported):
+    """Functions `(signature, source_ids, options)`, one a runtime."""
+    return {
+        "onnx": exports.onnx_runtime(exported["onnx"]),
+        "saved_model": exports.saved_model_runtime(exported["saved_model"]),
+        "of_ids": exports.saved_model_runtime(exported["of_ids"]),
+    }
+
+
+@pytest.fixture(scope="session")
+def source_ids(translator):
+    """All sentences as one batch."""
+    texts = exports.sentences()
+    return translator.pad(translator.tokenize_source(texts))
+
+
+@pytest.fixture(scope="session")
+def variant_exported(variant, tmp_path_factory):
+    """Folders of the exports of `variant`, by name."""
+    folder = tmp_path_factory.mktemp("variant")
+    export_saved_model(variant, folder / "saved_model")
+    export_onnx(variant, folder / "onnx")
     return {path.name: path for path in folder.iterdir()}

@@ -180,12 +180,11 @@ def test_written_forms_agree_with_hand_written_ones(template, spoken, written):
 
 
 def test_codes_read_back_digit_by_digit(phrases):
-    times = {"double": 2, "triple": 3}
     for spoken, written, _ in phrases["code"]["train"]:
         digits, repeat = "", 1
         for word in spoken.split():
-            if word in times:
-                repeat = times[word]
+            if word == "double":
+                repeat = 2
             else:
                 digit = 0 if word == "oh" else Words.small[word]
                 digits, repeat = digits + str(digit) * repeat, 1

@@ -1,0 +1,177 @@
+"""What is inside the ONNX files."""
+
+import collections
+import json
+import pathlib
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from keras_transformer.exporting import onnx_graphs
+from keras_transformer.exporting.onnx_weights import WEIGHTS
+
+GOLDEN = json.loads(
+    (
+        pathlib.Path(__file__).parents[1] / "golden/onnx_operators.json"
+    ).read_text()
+)
+SIGNATURES = ["greedy", "beam"]
+LARGEST_FLOAT16 = 65504
+# Bounds of slices, which the converter computes as floats: never data.
+SLICE_BOUND = 1e9
+
+
+def graphs_of(graph):
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from graphs_of(attribute.g)
+
+
+def tensors_of(graph):
+    for part in graphs_of(graph):
+        yield from part.initializer
+        for node in part.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+
+
+def operators_of(model):
+    """Gives the types that each operator of a model puts out."""
+    found = collections.defaultdict(set)
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    for graph in graphs_of(inferred.graph):
+        values = (*graph.value_info, *graph.input, *graph.output)
+        types = {v.name: v.type.tensor_type.elem_type for v in values}
+        for node in graph.node:
+            for output in filter(None, node.output):
+                kind = types[output]
+                found[node.op_type].add(
+                    onnx.TensorProto.DataType.Name(kind).lower()
+                )
+    return found
+
+
+@pytest.fixture(params=SIGNATURES)
+def path(request, exported):
+    return exported["onnx"] / f"{request.param}.onnx"
+
+
+def test_the_checker_of_onnx_finds_nothing(path):
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+def test_all_operators_are_standard(path, variant_exported):
+    for file in (path, variant_exported["onnx"] / path.name):
+        model = onnx.load(file)
+        assert not model.functions
+        domains = {
+            node.domain
+            for graph in graphs_of(model.graph)
+            for node in graph.node
+        }
+        assert domains == {""}
+        opsets = {entry.domain: entry.version for entry in model.opset_import}
+        assert opsets[""] == onnx_graphs.OPSET
+
+
+def test_operators_and_their_types_are_known(path, variant_exported):
+    """A new one may be missing in a runtime: try it, then add it here."""
+    for file in (path, variant_exported["onnx"] / path.name):
+        found = operators_of(onnx.load(file))
+        new = {
+            name: sorted(types - set(GOLDEN.get(name, [])))
+            for name, types in found.items()
+        }
+        assert {name: types for name, types in new.items() if types} == {}
+
+
+def test_known_operators_run_everywhere_and_draw_nothing():
+    types = set().union(*GOLDEN.values())
+    assert types <= {"bool", "float", "int32", "int64"}
+    assert "ArgMax" not in GOLDEN and "Dropout" not in GOLDEN
+    assert not [name for name in GOLDEN if "Random" in name]
+    assert not {"Bernoulli", "Multinomial"} & set(GOLDEN)
+
+
+def test_float_constants_fit_half_precision(path, variant_exported):
+    count = 0
+    for file in (path, variant_exported["onnx"] / path.name):
+        for tensor in tensors_of(onnx.load(file).graph):
+            values = numpy_helper.to_array(tensor)
+            if values.dtype.kind != "f":
+                continue
+            count += 1
+            assert values.dtype == np.float32
+            sizes = np.abs(values[~np.isinf(values)])
+            fits = (sizes <= LARGEST_FLOAT16) | (sizes == SLICE_BOUND)
+            assert fits.all(), f"{tensor.name}: {values[:9]}"
+    assert count > 50
+
+
+@pytest.mark.parametrize("name", ["translator", "variant"])
+def test_the_folder_holds_every_weight_once(name, request):
+    translator = request.getfixturevalue(name)
+    fixture = "exported" if name == "translator" else "variant_exported"
+    folder = request.getfixturevalue(fixture)["onnx"]
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "beam.onnx",
+        "greedy.onnx",
+        "metadata.json",
+        "source_tokenizer.model",
+        "target_tokenizer.model",
+        "weights.bin",
+    ]
+    weights = 4 * translator.transformer.count_params()
+    # Each starts on a multiple of 64 bytes.
+    padding = 64 * len(translator.transformer.weights)
+    size = (folder / WEIGHTS).stat().st_size
+    assert 0.9 * weights < size < 1.02 * weights + padding
+    for signature in SIGNATURES:
+        graph = (folder / f"{signature}.onnx").stat().st_size
+        assert graph < 2_000_000
+
+
+def external_data(path):
+    places = {}
+    model = onnx.load(path, load_external_data=False)
+    for tensor in tensors_of(model.graph):
+        if tensor.external_data:
+            place = {entry.key: entry.value for entry in tensor.external_data}
+            assert place.pop("location") == WEIGHTS
+            place = (int(place["offset"]), int(place["length"]))
+            places[place] = tuple(tensor.dims)
+        else:
+            assert len(tensor.raw_data) < 1024
+    return places
+
+
+def test_both_graphs_read_the_same_places(exported):
+    greedy, beam = (
+        external_data(exported["onnx"] / f"{name}.onnx") for name in SIGNATURES
+    )
+    assert greedy == beam
+    ends = 0
+    for offset, length in sorted(greedy):
+        assert offset % 64 == 0 and 0 <= offset - ends < 64
+        ends = offset + length
+    assert ends == (exported["onnx"] / WEIGHTS).stat().st_size
+    assert (307, 26) in greedy.values() and (26, 307) not in greedy.values()
+
+
+def test_an_operator_that_onnx_does_not_have_is_refused():
+    inner = onnx.helper.make_graph(
+        [onnx.helper.make_node("StatelessMultinomial", [], ["x"], domain="tf")],
+        "inner",
+        [],
+        [],
+    )
+    loop = onnx.helper.make_node("Loop", [], [], body=inner)
+    model = onnx.helper.make_model(onnx.helper.make_graph([loop], "m", [], []))
+    message = "sample: operators without .* counterpart: tf::StatelessMulti"
+    with pytest.raises(ValueError, match=message):
+        onnx_graphs._refuse_other_operators("sample", model)

@@ -1,0 +1,209 @@
+"""An export that does not answer as the Translator does is refused."""
+
+import copy
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from keras_transformer import Translator, export_onnx, export_saved_model
+from keras_transformer.decoding import SIGNATURES
+from keras_transformer.exporting import (
+    ParityError,
+    check_parity,
+    onnx_graphs,
+    parity,
+    saved_model,
+)
+from tests.support import exports
+
+TOKENS = ("greedy", "beam")
+UNEQUAL = {
+    "greedy": {"equal": 5, "of": 5, "score_difference": 1e-6},
+    "beam": {"equal": 3, "of": 5, "score_difference": 0.25},
+}
+
+
+def interface_of(signature):
+    return {
+        side: {
+            argument.name: [argument.dtype, list(argument.shape)]
+            for argument in getattr(SIGNATURES[signature], side)
+        }
+        for side in ("inputs", "outputs")
+    }
+
+
+def test_every_sentence_is_counted(translator, exported):
+    texts = exports.sentences()[:9]
+    report = check_parity(
+        translator, exported["onnx"], "onnx", TOKENS, texts, batch_sizes=(4,)
+    )
+    for signature in TOKENS:
+        figures = report[signature]
+        assert figures["equal"] == figures["of"] == 9
+        assert 0 <= figures["score_difference"] < 1e-4
+    parity.require_parity(report, "onnx")
+
+
+def test_other_weights_are_noticed(translator, exported):
+    model = exports.with_options(translator.transformer)
+    weights = model.get_weights()
+    model.set_weights([w + np.float32(1e-3) for w in weights])
+    other = Translator(model, translator.source_tokenizer)
+    texts = [*exports.sentences()[:6], ""]
+    report = check_parity(
+        other, exported["onnx"], "onnx", TOKENS, texts, batch_sizes=(7,)
+    )
+    for figures in report.values():
+        assert figures["equal"] < figures["of"] == 7
+        assert figures["score_difference"] > 1e-4
+    with pytest.raises(ParityError, match="onnx: signature 'greedy' answers"):
+        parity.require_parity(report, "onnx")
+
+
+def test_the_message_names_target_signature_and_counts():
+    with pytest.raises(ParityError) as caught:
+        parity.require_parity(UNEQUAL, "saved_model")
+    assert str(caught.value) == (
+        "saved_model: signature 'beam' answers as the Translator does for 3 "
+        "of 5 sentences; all are expected (tokens exactly, scores within "
+        "0.0001; largest difference of scores 0.25)"
+    )
+
+
+def test_an_export_that_cannot_run_shows_why(translator, exported, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(exported["onnx"], broken)
+    (broken / "greedy.onnx").write_bytes(b"no graph")
+    message = f"(?s){broken}: a fresh process cannot run .*InvalidProtobuf"
+    with pytest.raises(ParityError, match=message):
+        check_parity(translator, broken, "onnx", ("greedy",), ["one"])
+
+
+@pytest.mark.parametrize("runner", ["onnx", "saved_model"])
+def test_a_right_interface_passes(runner):
+    for signature in SIGNATURES:
+        interface = interface_of(signature)
+        if runner == "saved_model":
+            for values in interface.values():
+                for value in values.values():
+                    value[1] = [None] * len(value[1])
+        parity._compare_interface(signature, interface, runner)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda i: i["inputs"].pop("min_length"),
+            "greedy: inputs are named ['max_length', 'source_ids'], expected "
+            "['max_length', 'min_length', 'source_ids']",
+        ),
+        (
+            lambda i: i["outputs"].update(ids=i["outputs"].pop("token_ids")),
+            "greedy: outputs are named ['finished', 'ids', 'lengths', "
+            "'scores'], expected ['finished', 'lengths', 'scores', "
+            "'token_ids']",
+        ),
+        (
+            lambda i: i["inputs"].update(source_ids=["int64", [None, None]]),
+            "greedy: source_ids is int64, expected int32",
+        ),
+        (
+            lambda i: i["outputs"].update(scores=["float32", [7]]),
+            "greedy: scores has axes [7], expected ['batch']",
+        ),
+        (
+            lambda i: i["inputs"].update(max_length=["int32", ["batch"]]),
+            "greedy: max_length has axes ['batch'], expected []",
+        ),
+    ],
+)
+def test_a_wrong_interface_is_described(change, message):
+    interface = copy.deepcopy(interface_of("greedy"))
+    change(interface)
+    with pytest.raises(ParityError) as caught:
+        parity._compare_interface("greedy", interface, "onnx")
+    assert str(caught.value) == message
+
+
+@pytest.fixture
+def quick(monkeypatch, exported):
+    """Makes exports skip the conversion: they write what was written."""
+    import onnx
+
+    def convert(function, signature):
+        [name] = [n for n in TOKENS if SIGNATURES[n] is signature]
+        return onnx.load(exported["onnx"] / f"{name}.onnx")
+
+    def save(module, folder, signatures):
+        shutil.copytree(exported["of_ids"], folder, dirs_exist_ok=True)
+        shutil.rmtree(f"{folder}/assets.extra")
+
+    monkeypatch.setattr(onnx_graphs, "_convert", convert)
+    monkeypatch.setattr(saved_model.tf.saved_model, "save", save)
+
+
+@pytest.mark.parametrize(
+    ("export", "module", "target"),
+    [
+        (export_onnx, onnx_graphs, "onnx"),
+        (export_saved_model, saved_model, "saved_model"),
+    ],
+)
+def test_an_unequal_export_leaves_nothing(
+    export, module, target, quick, translator, monkeypatch, tmp_path
+):
+    seen = []
+
+    def unequal(translator, folder, *arguments):
+        seen.extend(file.name for file in folder.iterdir())
+        return UNEQUAL
+
+    monkeypatch.setattr(module, "check_parity", unequal)
+    with pytest.raises(ParityError, match=f"{target}: signature 'beam' .* 3"):
+        export(translator, tmp_path / "new" / "export")
+    assert {"beam.onnx", "saved_model.pb"} & set(seen)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("export", [export_onnx, export_saved_model])
+def test_an_existing_folder_is_refused_at_once(
+    export, translator, monkeypatch, tmp_path
+):
+    def fail(*arguments, **options):
+        raise AssertionError("work was done before the folder was refused")
+
+    for module in (onnx_graphs, saved_model):
+        monkeypatch.setattr(module, "float32_translator", fail)
+    (tmp_path / "kept").write_text("precious")
+    (tmp_path / "empty").mkdir()
+    for name in ("kept", "empty"):
+        with pytest.raises(ValueError, match=f"{name}' exists; expected a"):
+            export(translator, tmp_path / name)
+    assert (tmp_path / "kept").read_text() == "precious"
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "empty"}
+
+
+@pytest.mark.parametrize("missing", ["onnx", "tf2onnx", "onnxruntime"])
+def test_a_missing_package_is_named_with_its_remedy(
+    missing, translator, monkeypatch, tmp_path
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    message = r"needs the extra 'export': pip install 'keras-transformer-seq"
+    with pytest.raises(ImportError, match=message):
+        export_onnx(translator, tmp_path / "export")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sentences_come_from_the_run_or_from_random_pieces(translator):
+    kept = translator.training["examples"]
+    assert parity.example_sentences(translator) == kept
+    assert parity.example_sentences(translator, 2) == kept[:2]
+    bare = Translator(translator.transformer, translator.source_tokenizer)
+    made = parity.example_sentences(bare)
+    assert made == parity.example_sentences(bare)
+    assert len(made) == 32 and len(set(made)) > 25
+    assert all(text.strip() for text in made)

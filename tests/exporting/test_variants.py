@@ -1,0 +1,67 @@
+"""Other models: pre-norm, untied, two tokenizers, trained in half precision."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.exporting.float32 import float32_translator
+from tests.support import exports
+
+RUNTIMES = {
+    "onnx": exports.onnx_runtime,
+    "saved_model": exports.saved_model_runtime,
+}
+NBEST = {"beam_size": 4, "num_hypotheses": 3, "length_penalty": 0.0}
+
+
+def test_a_copy_in_float32_has_the_same_weights_and_tokenizers(variant):
+    copy = float32_translator(variant)
+    assert variant.transformer.dtype_policy.name == "mixed_bfloat16"
+    assert copy.transformer.dtype_policy.name == "float32"
+    for layer in copy.transformer.decoder.layers:
+        assert layer.self_attention.query_projection.compute_dtype == "float32"
+    pairs = zip(
+        variant.transformer.get_weights(),
+        copy.transformer.get_weights(),
+        strict=True,
+    )
+    for one, other in pairs:
+        np.testing.assert_array_equal(one, other)
+    assert copy.source_tokenizer is variant.source_tokenizer
+    assert copy.target_tokenizer is variant.target_tokenizer
+    assert copy.training == variant.training
+
+
+def test_a_float32_translator_is_not_copied(translator):
+    assert float32_translator(translator) is translator
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "saved_model"])
+def test_exports_of_half_precision_equal_the_float32_copy(
+    runtime, variant, variant_exported
+):
+    ask = RUNTIMES[runtime](variant_exported[runtime])
+    copy = float32_translator(variant)
+    texts = exports.sentences()[:16]
+    source_ids = copy.pad(copy.tokenize_source(texts))
+    for signature, options in (("greedy", {}), ("beam", {}), ("beam", NBEST)):
+        expected = exports.generate(copy, signature, source_ids, options)
+        found = ask(signature, source_ids, options)
+        assert found["scores"].dtype == np.float32
+        exports.assert_same_rows(
+            exports.rows_of(found), exports.rows_of(expected)
+        )
+    rounded = exports.generate(variant, "greedy", source_ids, {})["scores"]
+    exact = exports.generate(copy, "greedy", source_ids, {})["scores"]
+    assert np.abs(rounded - exact).max() > 1e-3
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "saved_model"])
+def test_only_the_ids_of_the_target_tokenizer_are_generated(
+    runtime, variant, variant_exported
+):
+    ask = RUNTIMES[runtime](variant_exported[runtime])
+    rows = variant.pad(variant.tokenize_source(exports.sentences()))
+    found = ask("beam", rows, {"beam_size": 5, "num_hypotheses": 5})
+    for ids, _, _ in exports.rows_of(found):
+        for slot in ids:
+            assert not {0, 1} & set(slot) and max(slot, default=0) < 283
