@@ -41,6 +41,7 @@ READING_ORDER = [
     "translator",
     "exporting",
     "plotting",
+    "commands",
     "cli",
 ]
 

@@ -16,6 +16,7 @@ from tests.support.small_models import (
     VOCAB_SIZE,
     difference,
     random_ids,
+    shared_transformer,
     small_transformer,
     to_numpy,
 )
@@ -37,7 +38,7 @@ def feed(source, target):
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("tying", TYING_MODES)
 def test_logits_equal_the_numpy_reference(tying, norm_first):
-    model = small_transformer(
+    model = shared_transformer(
         tying=tying,
         norm_first=norm_first,
         output_bias=norm_first,
@@ -52,7 +53,7 @@ def test_logits_equal_the_numpy_reference(tying, norm_first):
 
 @pytest.mark.parametrize("tying", TYING_MODES)
 def test_logits_equal_the_numpy_reference_at_even_sizes(tying):
-    model = small_transformer(
+    model = shared_transformer(
         tying=tying, d_model=12, d_k=None, d_v=None, output_bias=True
     )
     logits = model(feed(SOURCE, TARGET))
@@ -73,7 +74,7 @@ def test_other_special_ids_equal_the_numpy_reference():
 
 @pytest.mark.parametrize("tying", TYING_MODES)
 def test_embeddings_are_scaled_and_projections_are_not(tying):
-    model = small_transformer(tying=tying, d_model=64)
+    model = shared_transformer(tying=tying, d_model=64)
     waves = to_numpy(positional_encoding(np.arange(4), 64))
     for embedding in (model.source_embedding, model.target_embedding):
         table = to_numpy(embedding.embeddings)
@@ -88,13 +89,13 @@ def test_embeddings_are_scaled_and_projections_are_not(tying):
 
 
 def test_tied_matrices_are_one():
-    everything = small_transformer(tying="all")
+    everything = shared_transformer()
     assert everything.source_embedding is everything.target_embedding
     assert everything.output_projection is None
-    target = small_transformer(tying="target")
+    target = shared_transformer(tying="target")
     assert target.source_embedding is not target.target_embedding
     assert target.output_projection is None
-    none = small_transformer(tying="none")
+    none = shared_transformer(tying="none")
     assert none.source_embedding is not none.target_embedding
     assert none.output_projection is not None
 
@@ -207,7 +208,7 @@ def test_padding_does_not_matter_through_three_layers(norm_first):
 
 
 def test_every_target_position_reads_the_last_source_token():
-    model = small_transformer()
+    model = shared_transformer()
     source = np.array([[5, 6, 7, 2, 0, 0, 0, 0, 0]])
     target = [[1, 5, 6, 7, 8, 9]]
     logits = to_numpy(model(feed(source, target)))
@@ -217,7 +218,7 @@ def test_every_target_position_reads_the_last_source_token():
 
 
 def test_ids_under_a_hidden_position_do_not_matter():
-    model = small_transformer()
+    model = shared_transformer()
     mask = np.array([[[True] * 4 + [False] * 5]])
     target = model.embed(np.array([[1, 5, 6]]), model.target_embedding)
 
@@ -236,7 +237,7 @@ def test_source_and_target_may_differ_in_length(lengths):
     source_length, target_length = lengths
     source = random_ids([source_length, 1], width=source_length)
     target = random_ids([target_length, 1], width=target_length)
-    logits = small_transformer()(feed(source, target))
+    logits = shared_transformer()(feed(source, target))
     assert tuple(logits.shape) == (2, target_length, VOCAB_SIZE)
 
 
@@ -268,7 +269,7 @@ def feed_as_is(source_ids, target_ids):
 
 
 def test_sentence_of_padding_alone_spoils_nothing():
-    model = small_transformer(norm_first=True)
+    model = shared_transformer(norm_first=True)
     source = np.array([[5, 6, 2], [0, 0, 0]])
     target = np.array([[1, 5, 6, 7], [1, 8, 9, 10]])
     logits = model(feed(source, target))
@@ -283,16 +284,16 @@ def test_sentence_of_padding_alone_spoils_nothing():
 
 
 def test_dropout_acts_when_training_only():
-    model = small_transformer(dropout=0.5)
+    model = shared_transformer(dropout=0.5)
     inputs = feed(SOURCE, TARGET)
     inference = model(inputs)
     assert difference(inference, model(inputs, training=False)) == 0
-    assert difference(inference, small_transformer()(inputs)) == 0
+    assert difference(inference, shared_transformer()(inputs)) == 0
     assert difference(inference, model(inputs, training=True)) > 1e-2
 
 
 def test_dropout_falls_on_the_sum_of_embedding_and_positions():
-    model = small_transformer(dropout=0.5)
+    model = shared_transformer(dropout=0.5)
     assert model.embedding_dropout.rate == 0.5
     ids = keras.Input((None,), dtype="int32")
     embed = keras.Model(ids, model.embed(ids, model.target_embedding))
@@ -338,7 +339,7 @@ def test_config_holds_every_argument():
 
 @pytest.mark.parametrize("tying", TYING_MODES)
 def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
-    model = small_transformer(tying=tying, output_bias=True, norm_first=True)
+    model = shared_transformer(tying=tying, output_bias=True, norm_first=True)
     path = tmp_path / "model.keras"
     model.save(path)
     loaded = keras.saving.load_model(path)

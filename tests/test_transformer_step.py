@@ -11,7 +11,7 @@ from keras_transformer.transformer import TYING_MODES
 from tests.support.small_models import (
     difference,
     random_ids,
-    small_transformer,
+    shared_transformer,
     to_numpy,
 )
 
@@ -52,7 +52,7 @@ def step_by_step(model, target_ids, empty_cache, hypotheses=1):
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("tying", TYING_MODES)
 def test_step_by_step_equals_all_at_once(tying, norm_first, empty_cache):
-    model = small_transformer(
+    model = shared_transformer(
         tying=tying, norm_first=norm_first, output_bias=True
     )
     target = targets(rows=2)
@@ -63,7 +63,7 @@ def test_step_by_step_equals_all_at_once(tying, norm_first, empty_cache):
 
 @pytest.mark.parametrize("empty_cache", CACHES.values(), ids=CACHES)
 def test_three_hypotheses_of_a_sentence_lie_side_by_side(empty_cache):
-    model = small_transformer()
+    model = shared_transformer()
     target = targets(rows=6)
     source = np.repeat(SOURCE, 3, axis=0)  # row b * K + k is of sentence b
     expected = model({"source_ids": source, "target_ids": target})
@@ -79,17 +79,17 @@ def test_three_hypotheses_of_a_sentence_lie_side_by_side(empty_cache):
 
 
 def test_dropout_is_off_when_decoding():
-    model = small_transformer(dropout=0.5, attention_dropout=0.5)
+    model = shared_transformer(dropout=0.5, attention_dropout=0.5)
     target = targets(rows=2)
     logits, _ = step_by_step(model, target, GrowingCache.empty)
     again, _ = step_by_step(model, target, GrowingCache.empty)
     assert difference(logits, again) == 0
-    plain, _ = step_by_step(small_transformer(), target, GrowingCache.empty)
+    plain, _ = step_by_step(shared_transformer(), target, GrowingCache.empty)
     assert difference(logits, plain) == 0
 
 
 def test_caches_have_the_compute_dtype():
-    model = small_transformer(dtype="mixed_float16")
+    model = shared_transformer(dtype="mixed_float16")
     sentence, caches = model.start(SOURCE)
     assert len(caches) == len(sentence["memory"]) == 2
     assert to_numpy(caches[0].keys).shape == (2, 3, 0, 5)
@@ -100,7 +100,7 @@ def test_caches_have_the_compute_dtype():
 
 
 def test_sentence_of_padding_alone_decodes_without_nan():
-    model = small_transformer()
+    model = shared_transformer()
     source = np.array([[5, 6, 2], [0, 0, 0]])
     sentence, caches = model.start(source)
     bos = ops.convert_to_tensor([1, 1])

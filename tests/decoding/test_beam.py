@@ -95,6 +95,19 @@ def test_nothing_follows_eos():
     assert ids == [(2,), (3, 2), (3, 3, 2), (4, 2)]
 
 
+def test_an_ended_hypothesis_takes_no_place_among_the_alive():
+    """After eos in second place, 3 and 4 are alive: 4 ends at once."""
+    table = path_table(
+        2, 9,
+        (0, 1, {3: 0.45, 2: 0.35, 4: 0.2}),
+        (1, 3, {token_id: 0.2 for token_id in range(4, 9)}),
+        (1, 4, {2: 1.0}),
+    )  # fmt: skip
+    result = beam([table], [2], 2, beam_size=2, length_penalty=0.0)
+    assert found(result) == [(2,), (4, 2)]
+    assert result.finished.all()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("alpha", [-0.5, 0.0, 0.6])
 def test_impossible_steps_leave_empty_slots_and_no_nan(alpha, dtype):

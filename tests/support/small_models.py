@@ -1,5 +1,7 @@
 """Models and batches of prime sizes, so that a swapped axis cannot pass."""
 
+import functools
+
 import numpy as np
 from keras import ops
 
@@ -23,6 +25,12 @@ def small_transformer(seed=0, **changes):
         **{"source_vocab_size": VOCAB_SIZE, **SIZES, **changes}
     )
     return randomize(model, seed)
+
+
+@functools.cache
+def shared_transformer(**changes):
+    """A small model for tests that leave it as it is."""
+    return small_transformer(**changes)
 
 
 def randomize(layer, seed=0):

@@ -140,7 +140,7 @@ def fit_three_lengths(jit_compile):
     model.decoder.finish = counter
     compile_model(
         model,
-        keras.optimizers.Adam(0.01, epsilon=1e-3),
+        keras.optimizers.SGD(0.1),
         jit_compile=jit_compile,
     )
     history = fit(model, batches, epochs=2)
@@ -159,18 +159,16 @@ def test_xla_gives_the_same_loss_and_compiles_once_a_length():
 # === Gradient accumulation ===
 
 
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
-def test_weighted_micro_batches_equal_one_large_batch(optimizer):
+def test_weighted_micro_batches_equal_one_large_batch():
     # A large epsilon: where a gradient is 0 but for rounding, Adam's step
     # would follow the sign of the rounding.
-    arguments = {"SGD": {}, "Adam": {"epsilon": 1e-3}}[optimizer]
-    make = getattr(keras.optimizers, optimizer)
+    def adam(**arguments):
+        return keras.optimizers.Adam(0.1, epsilon=1e-3, **arguments)
+
     inputs, labels = random_batch([5, 3, 4, 2], [1, 3, 7, 6])
     tokens = (labels != 0).sum()
-
-    whole = compile_model(
-        small_transformer(num_layers=1), make(0.1, **arguments)
-    )
+    whole = compile_model(small_transformer(num_layers=1), adam())
+    start = whole.get_weights()
     fit(whole, [(inputs, labels)] * 2)
 
     halves = []
@@ -185,12 +183,12 @@ def test_weighted_micro_batches_equal_one_large_batch(optimizer):
             )
         )
     accumulated = compile_model(
-        small_transformer(num_layers=1),
-        make(0.1, **arguments, gradient_accumulation_steps=2),
+        small_transformer(num_layers=1), adam(gradient_accumulation_steps=2)
     )
     fit(accumulated, halves * 2)
-    assert weight_difference(whole, small_transformer(num_layers=1)) > 1e-2
-    assert weight_difference(whole, accumulated) < 1e-5
+    assert weight_difference(whole.get_weights(), start) > 1e-2
+    moved = weight_difference(whole.get_weights(), accumulated.get_weights())
+    assert moved < 1e-5
 
 
 # === Half precision ===
