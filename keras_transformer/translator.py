@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.decoding import SIGNATURES, Generator
+from keras_transformer.decoding import Generator, complete_options
+from keras_transformer.decoding.options import check_count
 from keras_transformer.folders import (
     new_folder,
     verify_checksums,
@@ -18,7 +19,6 @@ from keras_transformer.transformer import Transformer
 from keras_transformer.version import __version__
 
 FORMAT = 1
-STRATEGIES = ("beam", "greedy")
 
 _CONFIG = "config.json"
 _TRAINING = "training.json"
@@ -135,7 +135,8 @@ class Translator:
         Raises:
             ValueError: naming the argument that does not fit.
         """
-        options = _check_options(strategy, batch_size, options)
+        check_count("batch_size", batch_size, smallest=1)
+        options = complete_options(strategy, options)
         source = self.tokenize_source(texts)
         # Texts of like length share a batch, so that little is padding.
         order = sorted(range(len(source)), key=lambda i: len(source[i]))
@@ -181,7 +182,7 @@ class Translator:
         Returns:
             A list for each row of `Translation`, best first.
         """
-        options = _check_options(strategy, 1, options)
+        options = complete_options(strategy, options)
         function = getattr(self.generator, strategy)
         result = {
             name: tensor.numpy()
@@ -303,48 +304,3 @@ def _check_agreement(transformer, side, tokenizer, vocab_size):
             f"model has {side}_vocab_size={vocab_size}; it needs as many at "
             "least"
         )
-
-
-def _check_options(strategy, batch_size, options):
-    """Fills in defaults and refuses what a graph would quietly mend."""
-    if strategy not in STRATEGIES:
-        raise ValueError(
-            f"strategy must be one of {STRATEGIES}, got strategy={strategy!r}"
-        )
-    defaults = {
-        argument.name: argument.default
-        for argument in SIGNATURES[strategy].inputs[1:]
-    }
-    for name in options:
-        if name not in defaults:
-            raise ValueError(
-                f"strategy {strategy!r} takes the options "
-                f"{sorted(defaults)}, got {name!r}"
-            )
-    options = {**defaults, **options}
-    least = {"max_length": -1, "min_length": 0}
-    counts = {
-        "batch_size": batch_size,
-        **{k: v for k, v in options.items() if k != "length_penalty"},
-    }
-    for name, value in counts.items():
-        smallest = least.get(name, 1)
-        is_int = isinstance(value, (int, np.integer))
-        if not is_int or isinstance(value, bool) or value < smallest:
-            raise ValueError(
-                f"{name} must be an int of at least {smallest}, got "
-                f"{name}={value!r}"
-            )
-    if options.get("num_hypotheses", 1) > options.get("beam_size", 1):
-        raise ValueError(
-            "num_hypotheses must be at most beam_size, got num_hypotheses="
-            f"{options['num_hypotheses']}, beam_size={options['beam_size']}"
-        )
-    penalty = options.get("length_penalty", 0.0)
-    is_number = isinstance(penalty, (int, float, np.integer, np.floating))
-    if not is_number or not -10 <= penalty <= 10:
-        raise ValueError(
-            "length_penalty must be a number in [-10, 10], got "
-            f"length_penalty={penalty!r}"
-        )
-    return options

@@ -5,13 +5,12 @@ import tensorflow as tf
 
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy_search
+from keras_transformer.decoding.options import PENALTY_LIMIT
 from keras_transformer.decoding.signatures import SIGNATURES, as_function
 from keras_transformer.decoding.state import SearchState
 
 # The paper's cap on the output (section 6.1): source length + 50.
 EXTRA_LENGTH = 50
-
-_PENALTY_LIMIT = 10.0
 
 
 class Generator:
@@ -91,7 +90,7 @@ class Generator:
             beam_size=beam_size,
             num_hypotheses=tf.clip_by_value(num_hypotheses, 1, beam_size),
             length_penalty=tf.clip_by_value(
-                length_penalty, -_PENALTY_LIMIT, _PENALTY_LIMIT
+                length_penalty, -PENALTY_LIMIT, PENALTY_LIMIT
             ),
             min_length=min_length,
             **self._special_ids(),
