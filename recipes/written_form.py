@@ -28,9 +28,9 @@ from keras_transformer import (
 )
 from recipes.spoken_forms import generate
 
-TRAIN_LINES = 450_000
+TRAIN_LINES = 540_000
 TEST_LINES = 1_000
-VOCAB_SIZE = 490
+VOCAB_SIZE = 720
 WARMUP_STEPS = 300
 
 
@@ -39,14 +39,13 @@ def corpus(seed, count, split):
     return ParallelCorpus(spoken, written)
 
 
-def train(seed, train_lines, epochs):
+def train(seed, train_lines):
     keras.utils.set_random_seed(seed)
     lines = corpus(seed, train_lines, "train")
     tokenizer = Tokenizer.train_from_lines(
         lines.source[:30_000] + lines.target[:30_000],
         VOCAB_SIZE,
-        model_type="unigram",
-        # Each digit is a piece, and most spoken words are one.
+        # Each digit is a piece; most spoken words are one too.
         split_digits=True,
     )
     model = Transformer(
@@ -58,12 +57,14 @@ def train(seed, train_lines, epochs):
         dropout=0.0,  # No line comes twice, so nothing is learned by heart.
     )
     dataset = batches(
-        lines, tokenizer, batch_tokens=2048, num_buckets=5, seed=seed
+        lines, tokenizer, batch_tokens=2048, num_buckets=6, seed=seed
     )
+    # One pass over the lines, reported in ten parts.
+    steps = len(dataset) // 10
     # A short run does best when the rate falls to 0 at its end.
     rate = keras.optimizers.schedules.CosineDecay(
         0.0,
-        decay_steps=epochs * len(dataset) - WARMUP_STEPS,
+        decay_steps=10 * steps - WARMUP_STEPS,
         warmup_target=0.004,
         warmup_steps=WARMUP_STEPS,
     )
@@ -78,7 +79,8 @@ def train(seed, train_lines, epochs):
     started = time.time()
     model.fit(
         dataset,
-        epochs=epochs,
+        epochs=10,
+        steps_per_epoch=steps,
         shuffle=False,  # The batches are shuffled already.
         verbose=2,
     )
@@ -86,7 +88,6 @@ def train(seed, train_lines, epochs):
         "recipe": "written_form",
         "seed": seed,
         "train_lines": train_lines,
-        "epochs": epochs,
         "updates": int(model.optimizer.iterations.numpy()),
         "minutes": round((time.time() - started) / 60, 1),
         "examples": corpus(seed, 100, "test").source,
@@ -108,14 +109,13 @@ def main():
     parser.add_argument("--output", required=True, help="run folder, new")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", type=int, default=TRAIN_LINES)
-    parser.add_argument("--epochs", type=int, default=1)
     arguments = parser.parse_args()
     output = pathlib.Path(arguments.output)
     if output.exists():
         parser.error(f"--output {output} exists; expected a new folder")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
 
-    translator = train(arguments.seed, arguments.lines, arguments.epochs)
+    translator = train(arguments.seed, arguments.lines)
     translator.save(output)
     print(f"saved {output}, trained {translator.training['minutes']} minutes")
 

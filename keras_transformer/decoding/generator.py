@@ -36,7 +36,7 @@ class Generator:
 
     Raises:
         ValueError: if Keras runs on another backend, or
-            `target_vocab_size` is larger than the model's.
+            `target_vocab_size` is larger than the model's or leaves no eos.
     """
 
     def __init__(self, transformer, target_vocab_size=None):
@@ -46,11 +46,13 @@ class Generator:
                 f"KERAS_BACKEND={keras.backend.backend()}"
             )
         largest = transformer.target_vocab_size
-        target_vocab_size = target_vocab_size or largest
-        if target_vocab_size > largest:
+        if target_vocab_size is None:
+            target_vocab_size = largest
+        if not transformer.eos_id < target_vocab_size <= largest:
             raise ValueError(
-                "target_vocab_size must be at most that of the model, "
-                f"{largest}, got target_vocab_size={target_vocab_size}"
+                f"target_vocab_size must be above eos_id={transformer.eos_id} "
+                f"and at most that of the model, {largest}, got "
+                f"target_vocab_size={target_vocab_size}"
             )
         self.transformer = transformer
         self.forbidden_ids = [

@@ -127,4 +127,7 @@ def as_function(function, signature):
         return function(*inputs.arguments.values())
 
     call.__signature__ = parameters
-    return tf.function(call, input_signature=input_specs(signature))
+    # Nothing here needs autograph: the loops are `tf.while_loop`s already.
+    return tf.function(
+        call, input_signature=input_specs(signature), autograph=False
+    )

@@ -1,7 +1,9 @@
 """What a client has to know of an export, beside its graphs."""
 
-import importlib.metadata
 import json
+
+import keras
+import tensorflow as tf
 
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.decoding.generator import EXTRA_LENGTH
@@ -57,10 +59,8 @@ def write_metadata(translator, folder, signatures):
         },
         "versions": {
             "keras_transformer": __version__,
-            **{
-                package: importlib.metadata.version(package)
-                for package in ("keras", "tensorflow")
-            },
+            "keras": keras.__version__,
+            "tensorflow": tf.__version__,
         },
     }
     (folder / METADATA).write_text(

@@ -181,7 +181,8 @@ def _run(python, runner, folder, requests):
             cwd=scratch,
             env=environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
         if done.returncode:
             raise ParityError(

@@ -68,6 +68,10 @@ class AddNorm(keras.layers.Layer):
         outputs = self.output_dropout(sublayer(inputs), training=training)
         return self.norm(inputs + outputs)
 
+    def compute_output_shape(self, input_shape):
+        # Written down, because JAX cannot trace a call that takes a function.
+        return input_shape
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -116,6 +116,10 @@ class Decoder(keras.layers.Layer):
         """Applies the final norm of a pre-norm stack, if there is one."""
         return states if self.final_norm is None else self.final_norm(states)
 
+    def compute_output_shape(self, inputs_shape, memory_shape):
+        # Written down, so that making a model need not trace the layers.
+        return inputs_shape
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -64,6 +64,10 @@ class Encoder(keras.layers.Layer):
             )
         return states if self.final_norm is None else self.final_norm(states)
 
+    def compute_output_shape(self, input_shape):
+        # Written down, so that making a model need not trace the layers.
+        return input_shape
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -247,13 +247,14 @@ def test_half_precision_models_give_float32_scores(make_transformer):
     assert np.isfinite(result.scores).all()
 
 
-def test_the_target_vocabulary_must_fit_the_model(transformer):
+@pytest.mark.parametrize("size", [-1, 0, 2, 33])
+def test_the_target_vocabulary_must_fit_the_model(transformer, size):
     message = (
-        "target_vocab_size must be at most that of the model, 32, "
-        "got target_vocab_size=33"
+        "target_vocab_size must be above eos_id=2 and at most that of the "
+        f"model, 32, got target_vocab_size={size}"
     )
     with pytest.raises(ValueError, match=message):
-        Generator(transformer, target_vocab_size=33)
+        Generator(transformer, target_vocab_size=size)
 
 
 def test_another_backend_is_refused(transformer, monkeypatch):

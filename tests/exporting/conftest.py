@@ -47,7 +47,7 @@ def variant():
         norm_first=True,
         tying="none",
         output_bias=True,
-        epochs=5,
+        epochs=3,
         **SIZES,
     )
     model = exports.with_options(model, dtype="mixed_bfloat16")

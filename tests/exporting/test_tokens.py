@@ -171,8 +171,6 @@ def test_ids_outside_the_vocabulary_count_as_unknown(
     ("rows", "lengths"),
     [
         (np.zeros((0, 5)), []),
-        (np.zeros((0, 0)), []),
-        (np.zeros((3, 0)), [0, 0, 0]),
         ([[2]], [0]),
         ([[0, 0, 0]], [0]),
         ([[2, 0], [0, 0], [2, 2]], [0, 0, 0]),
@@ -192,8 +190,8 @@ def test_odd_batches_are_answered_as_the_translator_does(
         assert value.shape == expected[name].shape
     assert_same_rows(rows_of(found), rows_of(expected))
     if lengths is not None:
-        best = found["lengths"].reshape(len(rows), -1)[:, :1]
-        assert best[:, 0].tolist() == lengths
+        best = [np.max(row) for row in found["lengths"]]
+        assert best == lengths
         assert found["token_ids"].shape[-1] == 0
         assert not found["finished"].any()
 

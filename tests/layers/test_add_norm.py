@@ -65,7 +65,7 @@ def test_keras_mask_passes_through(norm_first):
 
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("norm_first", [False, True])
-@pytest.mark.parametrize("constant", [0.0, 1.0, -77.0])
+@pytest.mark.parametrize("constant", [0.0, -77.0])
 def test_constant_features_stay_finite_in_half_precision(
     dtype, norm_first, constant
 ):

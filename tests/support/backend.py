@@ -31,7 +31,8 @@ def gradients(function, variables):
             with keras.StatelessScope(state_mapping=mapping):
                 return function()
 
-        result, found = jax.value_and_grad(stateless)(
+        # Compiled as one, because each operation by itself takes longer.
+        result, found = jax.jit(jax.value_and_grad(stateless))(
             [variable.value for variable in variables]
         )
     return float(result), [ops.convert_to_numpy(value) for value in found]

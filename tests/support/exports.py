@@ -114,7 +114,7 @@ def assert_same_rows(found, expected):
             one[2],
             other[2],
             atol=1e-4,
-            rtol=3e-6,
+            rtol=1e-5,
             err_msg=f"scores of row {i}",
         )
 

@@ -17,7 +17,6 @@ from tests.support.small_models import (
     to_numpy,
 )
 from tests.support.training import (
-    TraceCounter,
     compile_model,
     fit,
     uniform_model,
@@ -38,7 +37,7 @@ UNIFORM = 3.465736  # ln 32
 def test_every_entry_reports_the_loss_of_real_tokens(labels):
     labels = np.array(labels, "int32")
     still = keras.optimizers.SGD(0.0)
-    model = compile_model(uniform_model(), still, run_eagerly=True)
+    model = compile_model(uniform_model(), still, few_steps=True)
     expected = pytest.approx(UNIFORM, abs=1e-5)
     assert fit(model, [(labels, labels)])["loss"][0] == expected
     assert model.evaluate(labels, labels, verbose=0) == expected
@@ -92,7 +91,7 @@ def test_sample_weight_reaches_the_loss(shape):
     if shape == "tokens":
         weights = np.repeat(weights[:, None], 4, axis=1)
     model = compile_model(
-        uniform_model(), keras.optimizers.SGD(0.0), run_eagerly=True
+        uniform_model(), keras.optimizers.SGD(0.0), few_steps=True
     )
     history = fit(model, [(labels, labels, weights)])
     assert history["loss"][0] == pytest.approx(UNIFORM * 2 / 6, abs=1e-5)
@@ -102,7 +101,7 @@ def test_batch_without_a_token_moves_no_weight():
     inputs, labels = random_batch([3, 2], [5, 5])
     model = small_transformer(num_layers=1)
     before = model.get_weights()
-    compile_model(model, run_eagerly=True)
+    compile_model(model, few_steps=True)
     history = fit(model, [(inputs, np.zeros_like(labels))])
     assert history["loss"][0] == 0
     for old, new in zip(before, model.get_weights(), strict=True):
@@ -117,7 +116,7 @@ def test_one_step_with_a_source_of_padding_alone_is_finite():
     labels = np.array([[7, 2], [8, 2]], "int32")
     model = small_transformer(num_layers=1)
     before = model.get_weights()
-    compile_model(model, run_eagerly=True)
+    compile_model(model, few_steps=True)
     history = fit(model, [(inputs, labels)])
     assert np.isfinite(history["loss"][0])
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
@@ -130,6 +129,23 @@ def test_one_step_with_a_source_of_padding_alone_is_finite():
 # === XLA ===
 
 
+class TraceCounter(keras.callbacks.Callback):
+    """Counts how often Python runs a function: once a trace, under XLA."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.traces = 0
+        self.after_batch = []
+
+    def __call__(self, *args, **kwargs):
+        self.traces += 1
+        return self.function(*args, **kwargs)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.after_batch.append(self.traces)
+
+
 def fit_three_lengths(jit_compile):
     batches = [
         random_batch([length, length - 2], [length - 1, length], seed=length)
@@ -139,12 +155,10 @@ def fit_three_lengths(jit_compile):
     counter = TraceCounter(model.decoder.finish)
     model.decoder.finish = counter
     compile_model(
-        model,
-        keras.optimizers.SGD(0.1),
-        jit_compile=jit_compile,
+        model, keras.optimizers.SGD(0.1), jit_compile=jit_compile
     )
-    history = fit(model, batches, epochs=2)
-    return history["loss"], counter.count
+    history = fit(model, batches, epochs=2, callbacks=[counter])
+    return history["loss"], counter.after_batch
 
 
 def test_xla_gives_the_same_loss_and_compiles_once_a_length():
@@ -152,8 +166,10 @@ def test_xla_gives_the_same_loss_and_compiles_once_a_length():
     expected, _ = fit_three_lengths(jit_compile=False)
     np.testing.assert_allclose(losses, expected, atol=1e-4)
     assert losses[1] < losses[0]
-    # Six batches, but no more than one trace for each of the two lengths.
-    assert 1 <= traces <= 2
+    # Both lengths have come after two batches of six; Keras itself may trace
+    # once more, before the first, to build what is not built.
+    assert 1 <= traces[1] <= 3
+    assert traces[1:] == traces[1:2] * 5
 
 
 # === Gradient accumulation ===

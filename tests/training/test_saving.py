@@ -10,7 +10,11 @@ import pytest
 
 from keras_transformer import MaskedCrossEntropy, WarmupSchedule
 from tests.support.small_models import random_batch, small_transformer
-from tests.support.training import compile_model, fit, weight_difference
+from tests.support.training import (
+    compile_model,
+    fit,
+    weight_difference,
+)
 
 LOAD = """
 import json, sys
@@ -41,7 +45,7 @@ def test_new_process_loads_what_was_compiled(tmp_path):
         model,
         keras.optimizers.Adam(schedule, 0.9, 0.98, 1e-9),
         MaskedCrossEntropy(0.1),
-        run_eagerly=True,
+        few_steps=True,
     )
     fit(model, [random_batch([3, 2], [4, 5])] * 3)
     path = tmp_path / "model.keras"
