@@ -7,16 +7,21 @@ EXPORTS ?= $(RUN)_exports
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
+# So that a client that fails in a pipe fails the target.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
 .PHONY: demo test lint parity clean
 
 # Installs, trains the written-form model (once), exports it and translates
 # with the export.
 demo: $(VENV)/demo
 	test -e $(RUN) || \
-	  $(VENV)/bin/python -m recipes.written_form --output $(RUN)
-	test -e $(EXPORTS) || \
-	  $(VENV)/bin/keras-transformer export $(RUN) $(EXPORTS) \
-	    --to saved_model onnx
+	  $(VENV)/bin/python recipes/written_form.py --output $(RUN)
+	for format in saved_model onnx; do \
+	  test -e $(EXPORTS)/$$format || \
+	    $(VENV)/bin/keras-transformer export $(RUN) $(EXPORTS) --to $$format; \
+	done
 	$(VENV)/bin/python export/runtimes/python_onnxruntime.py \
 	  $(EXPORTS)/onnx < recipes/written_form.txt | \
 	  paste recipes/written_form.txt -

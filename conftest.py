@@ -13,3 +13,7 @@ def names_in_examples(doctest_namespace):
     import numpy as np
 
     doctest_namespace.update(keras=keras, np=np, ops=keras.ops)
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        doctest_namespace.update(tf=tf)

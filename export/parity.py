@@ -3,10 +3,10 @@
 python -m export.parity RUN
 
 It exports RUN, makes one environment with TensorFlow (and tensorflow-text)
-alone and one with ONNX Runtime and NumPy alone, decodes 100 lines in each, in
-batches of 1 and of 32, and counts the sentences whose token ids are those of
-the Translator and whose scores differ by less than 1e-4. The last line of
-output is JSON: {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
+alone and one with ONNX Runtime and NumPy alone, decodes up to 100 lines in
+each, in batches of 1 and of 32, and counts the sentences whose token ids are
+those of the Translator and whose scores differ by less than 1e-4. The last
+line of output is JSON: {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
 """
 
 import argparse

@@ -95,8 +95,14 @@ def verify_checksums(folder):
     sums = folder / CHECKSUMS
     if not sums.is_file():
         raise ValueError(f"{str(folder)!r} holds no {CHECKSUMS}")
-    for line in sums.read_text(encoding="utf-8").splitlines():
-        expected, name = line.split("  ", 1)
+    lines = sums.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        expected, gap, name = line.partition("  ")
+        if not gap:
+            raise ValueError(
+                f"{str(sums)!r}, line {number}: expected a SHA-256, two "
+                f"blanks and a name, got {line!r}"
+            )
         file = folder / name
         if not file.is_file():
             raise ValueError(f"{str(file)!r} is missing")

@@ -17,7 +17,10 @@ from keras_transformer.layers import (
     TokenEmbedding,
     padding_mask,
 )
-from keras_transformer.layers.arguments import check_positive
+from keras_transformer.layers.arguments import (
+    check_positive,
+    check_special_ids,
+)
 
 # Sizes, to be passed as keyword arguments: `Transformer(8000, **TINY)`.
 # BASE and BIG are the two rows of the paper's table 3; TINY suits corpora of
@@ -149,7 +152,7 @@ class Transformer(keras.Model):
             "eos_id": eos_id,
             "unk_id": unk_id,
         }
-        _check_special_ids(
+        check_special_ids(
             special_ids, min(source_vocab_size, target_vocab_size)
         )
         dtype = keras.dtype_policies.get(kwargs.pop("dtype", None))
@@ -348,17 +351,4 @@ def _check_tying(tying, shared, source_vocab_size, target_vocab_size):
             'tying="all" needs one vocabulary, got source_vocab_size='
             f"{source_vocab_size}, target_vocab_size={target_vocab_size}; "
             'use tying="target" or tying="none"'
-        )
-
-
-def _check_special_ids(special_ids, vocab_size):
-    for name, value in special_ids.items():
-        if not isinstance(value, int) or not 0 <= value < vocab_size:
-            raise ValueError(
-                f"{name} must be an id of the vocabulary, an int in "
-                f"[0, {vocab_size}), got {name}={value!r}"
-            )
-    if len(set(special_ids.values())) < len(special_ids):
-        raise ValueError(
-            f"special ids must differ from each other, got {special_ids}"
         )

@@ -14,6 +14,7 @@ from keras_transformer.folders import (
     verify_checksums,
     write_checksums,
 )
+from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.text import Tokenizer
 from keras_transformer.transformer import Transformer
 from keras_transformer.version import __version__
@@ -23,6 +24,7 @@ FORMAT = 1
 _CONFIG = "config.json"
 _TRAINING = "training.json"
 _WEIGHTS = "model.weights.h5"
+_SEPARATE = ["source_tokenizer.model", "target_tokenizer.model"]
 
 
 class Translation(NamedTuple):
@@ -53,8 +55,9 @@ class Translator:
             texts, is what exports are checked with.
 
     Raises:
-        ValueError: if tokenizers and model disagree on a special id, or a
-            tokenizer knows more pieces than the model.
+        ValueError: if tokenizers and model disagree on a special id, a
+            tokenizer knows more pieces than the model, or `training` holds
+            what JSON cannot.
 
     Example:
 
@@ -77,6 +80,7 @@ class Translator:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.training = dict(training or {})
+        check_json(self.training)
         _check_agreement(
             transformer,
             "source",
@@ -233,6 +237,7 @@ class Translator:
             "transformer": self.transformer.get_config(),
             "tokenizers": {"source": names[0], "target": names[-1]},
         }
+        check_json(self.training)
         with new_folder(folder) as beside:
             _write_json(beside / _CONFIG, config)
             _write_json(beside / _TRAINING, self.training)
@@ -282,7 +287,18 @@ class Translator:
         )
 
 
-_SEPARATE = ["source_tokenizer.model", "target_tokenizer.model"]
+def check_json(training):
+    """Raises ValueError, now rather than after hours, if JSON cannot hold it.
+
+    Args:
+        training: dict of facts.
+    """
+    try:
+        json.dumps(training, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"training must hold what JSON can, got {error}"
+        ) from error
 
 
 def _write_json(path, value):
@@ -291,7 +307,7 @@ def _write_json(path, value):
 
 
 def _check_agreement(transformer, side, tokenizer, vocab_size):
-    for name in ("pad_id", "bos_id", "eos_id", "unk_id"):
+    for name in SPECIAL_IDS:
         if getattr(tokenizer, name) != getattr(transformer, name):
             raise ValueError(
                 f"the {side} tokenizer has {name}={getattr(tokenizer, name)}, "

@@ -125,19 +125,29 @@ def find_file(data, form, split, language):
         path = folder / f"{name}.gz"
     if not path.exists():
         path = _download(form, folder, name)
-    stream = gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
-    with stream:
+    _check(path, name)
+    return path
+
+
+def _check(path, name):
+    packed = path.suffix == ".gz"
+    with gzip.open(path) if packed else open(path, "rb") as stream:
         found = hashlib.sha256(stream.read()).hexdigest()
     if found != _SHA256[name]:
         raise ValueError(
             f"{path}: its text has SHA-256 {found}, expected {_SHA256[name]}"
         )
-    return path
 
 
 def _download(form, folder, name):
-    name = f"{name}.gz" if form == "raw" else name
+    """Downloads a file; one that is not the published one does not stay."""
+    published = f"{name}.gz" if form == "raw" else name
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{name}.part"
-    urllib.request.urlretrieve(f"{_REPOSITORY}/{form}/{name}", part)
-    return part.rename(folder / name)
+    part = folder / f"part.{published}"
+    try:
+        urllib.request.urlretrieve(f"{_REPOSITORY}/{form}/{published}", part)
+        _check(part, name)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return part.rename(folder / published)

@@ -1,6 +1,6 @@
 """Templates of counts, money, measures, fractions and other numbers."""
 
-from recipes.spoken_numbers import (
+from spoken_numbers import (
     DIGITS,
     MILLION,
     UNDER_HUNDRED,

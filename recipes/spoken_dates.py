@@ -3,7 +3,7 @@
 import calendar
 import datetime
 
-from recipes.spoken_numbers import (
+from spoken_numbers import (
     UNDER_HUNDRED,
     Phrase,
     Template,

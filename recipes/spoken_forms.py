@@ -9,14 +9,14 @@ are. A spoken line has one written form only. Whole ranges of numbers and whole
 pairs of templates are kept out of training: `held_out` is the rule. To see
 how many lines there are, and some of each split:
 
-    python -m recipes.spoken_forms
+    python recipes/spoken_forms.py
 """
 
 import bisect
 
-from recipes.spoken_amounts import AMOUNTS
-from recipes.spoken_dates import DATES
-from recipes.spoken_numbers import Draw
+from spoken_amounts import AMOUNTS
+from spoken_dates import DATES
+from spoken_numbers import Draw
 
 TEMPLATES = {**AMOUNTS, **DATES}
 NAMES = list(TEMPLATES)

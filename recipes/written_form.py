@@ -1,6 +1,6 @@
 """Spoken English to its written form: the model of `make demo`.
 
-python -m recipes.written_form --output runs/written_form
+python recipes/written_form.py --output runs/written_form
 
 "twenty third of march two thousand and four" becomes "2004-03-23". Lines come
 from a seeded grammar (`recipes/spoken_forms.py`), so nothing is downloaded.
@@ -26,7 +26,7 @@ from keras_transformer import (
     Translator,
     batches,
 )
-from recipes.spoken_forms import generate
+from spoken_forms import generate
 
 TRAIN_LINES = 540_000
 TEST_LINES = 1_000
@@ -54,7 +54,7 @@ def train(seed, train_lines):
         d_model=128,
         num_heads=4,
         d_ff=256,
-        dropout=0.0,  # No line comes twice, so nothing is learned by heart.
+        dropout=0.0,  # Lines seldom repeat: nothing is learned by heart.
     )
     dataset = batches(
         lines, tokenizer, batch_tokens=2048, num_buckets=6, seed=seed

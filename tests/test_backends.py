@@ -50,9 +50,10 @@ def start(paths):
 
 
 def test_keras_parts_pass_on_jax_without_tensorflow():
+    processes = [start(paths) for paths in KERAS_ALONE]
+    outputs = [process.communicate()[0] for process in processes]
     passed = 0
-    for process in [start(paths) for paths in KERAS_ALONE]:
-        output, _ = process.communicate()
+    for process, output in zip(processes, outputs, strict=True):
         assert process.returncode == 0, output[-8000:]
         assert "skipped" not in output
         passed += int(re.search(r"(\d+) passed", output).group(1))

@@ -162,7 +162,9 @@ def test_parameters_equal_the_formula(tying, output_bias, norm_first, widths):
     }
     model = Transformer(**arguments)
     assert model.count_params() == parameters(**arguments)
-    trainable = sum(int(np.prod(weight.shape)) for weight in model.trainable_weights)
+    trainable = sum(
+        int(np.prod(weight.shape)) for weight in model.trainable_weights
+    )
     assert trainable == model.count_params()
 
 
@@ -194,9 +196,7 @@ def test_sizes_are_those_of_table_three():
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_padding_does_not_matter_through_three_layers(norm_first):
     # Untied, so that the row of id 0 speaks as a source word only.
-    model = small_transformer(
-        tying="none", num_layers=3, norm_first=norm_first
-    )
+    model = small_transformer(tying="none", num_layers=3, norm_first=norm_first)
     target = [[1, 5, 6, 7]]
     alone = model(feed([[5, 6, 7, 2]], target))
     padded = [[5, 6, 7, 2, 0, 0, 0, 0]]
@@ -354,8 +354,7 @@ def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
     [
         (
             {"tying": "both"},
-            "tying must be one of ('all', 'target', 'none'), "
-            "got tying='both'",
+            "tying must be one of ('all', 'target', 'none'), got tying='both'",
         ),
         (
             {"target_vocab_size": 19},
@@ -364,13 +363,11 @@ def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
         ),
         (
             {"source_vocab_size": 0},
-            "source_vocab_size must be a positive int, "
-            "got source_vocab_size=0",
+            "source_vocab_size must be a positive int, got source_vocab_size=0",
         ),
         (
             {"target_vocab_size": 0, "tying": "none"},
-            "target_vocab_size must be a positive int, "
-            "got target_vocab_size=0",
+            "target_vocab_size must be a positive int, got target_vocab_size=0",
         ),
         (
             {"pad_id": 17},

@@ -27,8 +27,11 @@ class OnnxTranslator:
         self.target = sentencepiece.SentencePieceProcessor(
             model_file=str(folder / "target_tokenizer.model")
         )
+        options = onnxruntime.SessionOptions()
+        # Else it warns of every option that has a default.
+        options.log_severity_level = 3
         self.session = onnxruntime.InferenceSession(
-            str(folder / "beam.onnx"), providers=["CPUExecutionProvider"]
+            str(folder / "beam.onnx"), options, ["CPUExecutionProvider"]
         )
 
     def translate(self, texts, **options):
@@ -69,7 +72,8 @@ def main():
     for start in range(0, len(lines), arguments.batch_size):
         texts = lines[start : start + arguments.batch_size]
         for text in translator.translate(texts, beam_size=arguments.beam_size):
-            print(text, flush=True)
+            # One line each, whatever the model writes.
+            print(text.replace("\n", " "), flush=True)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ def main():
         texts = tf.constant(lines[start : start + arguments.batch_size])
         result = model.translate(texts, beam_size=arguments.beam_size)
         for text in result["text"][:, 0].numpy():
-            print(text.decode("utf-8"), flush=True)
+            # One line each, whatever the model writes.
+            print(text.decode("utf-8").replace("\n", " "), flush=True)
 
 
 if __name__ == "__main__":

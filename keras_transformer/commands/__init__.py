@@ -1,6 +1,5 @@
 """The subcommands of `keras-transformer`, one a file.
 
 Each has `add_parser(subparsers)` and `run(arguments, output)`, which writes
-its result to the text stream `output`. What is slow to import is imported in
-`run`.
+its result to the text stream `output`.
 """

@@ -1,13 +1,7 @@
 """Arguments that several subcommands take."""
 
+from keras_transformer.decoding import SIGNATURES
 from keras_transformer.text import ParallelCorpus
-
-STRATEGIES = ("beam", "greedy")
-
-# Options of `Translator.translate` for each strategy. One that is not given
-# on the command line is not passed on, so the defaults live in one place.
-_LENGTHS = ("max_length", "min_length")
-_BEAM = ("beam_size", "num_hypotheses", "length_penalty")
 
 
 def add_corpus(parser, prefix="", use=""):
@@ -90,12 +84,13 @@ def add_decoding(parser):
     )
 
 
-def decoding_options(arguments, names=(*_BEAM, *_LENGTHS)):
-    """Gives the options of decoding that were given, as a dict."""
+def decoding_options(arguments, strategy="beam"):
+    """Gives the options of decoding that were given, as a dict.
+
+    One that is not given is not passed on, so that the defaults stay in one
+    place. What a strategy does not take is left in for the Translator to
+    refuse, unless another `strategy` than that of the command is asked for.
+    """
+    names = [a.name for a in SIGNATURES[strategy].inputs[1:]]
     options = {name: getattr(arguments, name, None) for name in names}
     return {name: v for name, v in options.items() if v is not None}
-
-
-def length_options(arguments):
-    """Gives those of `decoding_options` that every strategy takes."""
-    return decoding_options(arguments, _LENGTHS)

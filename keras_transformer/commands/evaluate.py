@@ -3,16 +3,16 @@
 import json
 import logging
 
+from sacrebleu.metrics import BLEU
+
 from keras_transformer.commands.arguments import (
-    STRATEGIES,
     add_corpus,
     add_decoding,
     decoding_options,
-    length_options,
     read_corpus,
 )
-
-_TOKENIZERS = ("13a", "none", "intl", "char", "zh")
+from keras_transformer.decoding import STRATEGIES
+from keras_transformer.translator import Translator
 
 _logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def add_parser(subparsers):
     add_decoding(parser)
     parser.add_argument(
         "--tokenize",
-        choices=_TOKENIZERS,
+        choices=sorted(BLEU.TOKENIZERS),
         default="13a",
         help="how sacrebleu splits words, default %(default)s; none for text "
         "that is split already",
@@ -52,10 +52,6 @@ def add_parser(subparsers):
 
 def run(arguments, output):
     """Scores with each strategy."""
-    from sacrebleu.metrics import BLEU
-
-    from keras_transformer.translator import Translator
-
     corpus = read_corpus(arguments, keep_blank=True)
     translator = Translator.load(arguments.model)
     calls = _calls(arguments)
@@ -83,7 +79,7 @@ def _calls(arguments):
     """The keyword arguments of `translate` for each strategy."""
     if arguments.strategy == "both":
         options = {
-            "greedy": length_options(arguments),
+            "greedy": decoding_options(arguments, "greedy"),
             "beam": decoding_options(arguments),
         }
     else:

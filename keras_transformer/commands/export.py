@@ -1,13 +1,18 @@
 """`keras-transformer export`: a trained model for other runtimes."""
 
-import importlib.util
 import json
 import pathlib
 
+from keras_transformer.exporting import (
+    ParityError,
+    export_onnx,
+    export_saved_model,
+)
+from keras_transformer.exporting.onnx_graphs import import_onnx
 from keras_transformer.folders import refuse_existing
+from keras_transformer.translator import Translator
 
 _FORMATS = ("saved_model", "onnx")
-_ONNX_MODULES = ("onnx", "onnxruntime", "tf2onnx")
 
 
 def add_parser(subparsers):
@@ -42,15 +47,8 @@ def run(arguments, output):
     folders = {name: pathlib.Path(arguments.output, name) for name in formats}
     for folder in folders.values():
         refuse_existing(folder)
-    if "onnx" in formats:
-        _require_extra()
-    from keras_transformer.exporting import (
-        ParityError,
-        export_onnx,
-        export_saved_model,
-    )
-    from keras_transformer.translator import Translator
-
+    if "onnx" in formats:  # Before the first export, not after it.
+        import_onnx()
     exporters = {"saved_model": export_saved_model, "onnx": export_onnx}
     translator = Translator.load(arguments.model)
     for name, folder in folders.items():
@@ -60,15 +58,3 @@ def run(arguments, output):
             raise ValueError(str(error)) from error
         result = {"format": name, "folder": str(folder), "parity": report}
         print(json.dumps(result, ensure_ascii=False), file=output, flush=True)
-
-
-def _require_extra():
-    """Refuses before the first export what would stop the second one."""
-    missing = [
-        name for name in _ONNX_MODULES if not importlib.util.find_spec(name)
-    ]
-    if missing:
-        raise ValueError(
-            f"exporting to ONNX needs {', '.join(missing)}: "
-            "pip install 'keras-transformer-seq2seq[export]'"
-        )

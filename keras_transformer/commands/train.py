@@ -5,6 +5,9 @@ import logging
 import platform
 import time
 
+import keras
+import tensorflow as tf
+
 from keras_transformer.commands.arguments import read_corpus
 from keras_transformer.commands.train_arguments import (
     WARMUP_STEPS,
@@ -15,11 +18,20 @@ from keras_transformer.commands.train_model import (
     make_transformer,
 )
 from keras_transformer.folders import refuse_existing
+from keras_transformer.text import batches
+from keras_transformer.training import (
+    MaskedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+    WarmupSchedule,
+)
+from keras_transformer.translator import Translator
+from keras_transformer.version import __version__
 
 __all__ = ["add_parser", "run"]
 
 # Validation sentences that the folder keeps, to check exports with.
-_NUM_EXAMPLES = 20
+_NUM_EXAMPLES = 100
 # The paper's rate suits large models; a small one learns faster with more.
 _TINY_PEAK_RATE = 0.002
 
@@ -30,10 +42,6 @@ def run(arguments, output):
     """Trains a Translator and saves it."""
     refuse_existing(arguments.output)
     _check(arguments)
-    import keras
-
-    from keras_transformer.translator import Translator
-
     started = time.monotonic()
     corpus = read_corpus(arguments)
     valid = read_corpus(arguments, "valid-", required=False)
@@ -96,8 +104,6 @@ def _check(arguments):
 
 def _fit(arguments, translator, corpus, valid):
     """Trains; gives the facts of it."""
-    from keras_transformer.text import batches
-
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     shape = {
         "batch_tokens": arguments.batch_tokens,
@@ -121,14 +127,6 @@ def _fit(arguments, translator, corpus, valid):
 
 
 def _compile(arguments, model):
-    import keras
-
-    from keras_transformer.training import (
-        MaskedCrossEntropy,
-        Perplexity,
-        TokenAccuracy,
-    )
-
     optimizer = keras.optimizers.Adam(
         _schedule(arguments, model.d_model),
         beta_1=0.9,
@@ -146,8 +144,6 @@ def _compile(arguments, model):
 
 
 def _schedule(arguments, d_model):
-    from keras_transformer.training import WarmupSchedule
-
     warmup_steps, peak_rate, factor = (
         getattr(arguments, name)
         for name in ("warmup_steps", "peak_rate", "factor")
@@ -165,8 +161,6 @@ def _schedule(arguments, d_model):
 
 
 def _callbacks(arguments, valid):
-    import keras
-
     callbacks = [keras.callbacks.TerminateOnNaN()]
     if arguments.ema:
         callbacks.append(keras.callbacks.SwapEMAWeights(swap_on_epoch=True))
@@ -221,11 +215,6 @@ def _settings(arguments):
 
 
 def _versions():
-    import keras
-    import tensorflow as tf
-
-    from keras_transformer.version import __version__
-
     return {
         "keras_transformer": __version__,
         "keras": keras.__version__,

@@ -2,7 +2,10 @@
 
 import logging
 
+from keras_transformer import transformer as sizes
 from keras_transformer.commands.train_arguments import MODEL_OPTIONS
+from keras_transformer.layers.arguments import SPECIAL_IDS
+from keras_transformer.text import Tokenizer
 
 _VOCAB_SIZE = 10_000
 
@@ -22,8 +25,6 @@ def make_tokenizers(arguments, corpus):
     Raises:
         ValueError: if a file or an argument does not fit.
     """
-    from keras_transformer.text import Tokenizer
-
     if arguments.source_tokenizer:
         paths = [arguments.source_tokenizer, arguments.target_tokenizer]
         source, target = (_load_tokenizer(path or paths[0]) for path in paths)
@@ -50,10 +51,8 @@ def make_tokenizers(arguments, corpus):
 
 
 def _load_tokenizer(path):
-    from keras_transformer.text import Tokenizer
-
     tokenizer = Tokenizer.load(path)
-    for name in ("pad_id", "bos_id", "eos_id", "unk_id"):
+    for name in SPECIAL_IDS:
         if getattr(tokenizer, name) < 0:
             raise ValueError(
                 f"{path}: the tokenizer has no {name}, which the model needs"
@@ -63,8 +62,6 @@ def _load_tokenizer(path):
 
 def make_transformer(arguments, source_tokenizer, target_tokenizer):
     """Makes the `Transformer` whose ids are those of the tokenizers."""
-    from keras_transformer import transformer as sizes
-
     shared = source_tokenizer is target_tokenizer
     if arguments.tying == "all" and not shared:
         raise ValueError(
@@ -76,7 +73,7 @@ def make_transformer(arguments, source_tokenizer, target_tokenizer):
         if getattr(arguments, name) is not None:
             options[name] = getattr(arguments, name)
     options.setdefault("tying", "all" if shared else "target")
-    for name in ("pad_id", "bos_id", "eos_id", "unk_id"):
+    for name in SPECIAL_IDS:
         options[name] = getattr(target_tokenizer, name)
     if arguments.mixed_precision:
         options["dtype"] = "mixed_bfloat16"

@@ -5,10 +5,11 @@ import codecs
 import sys
 
 from keras_transformer.commands.arguments import (
-    STRATEGIES,
     add_decoding,
     decoding_options,
 )
+from keras_transformer.decoding import STRATEGIES
+from keras_transformer.translator import Translator
 
 _DESCRIPTION = """\
 Translates standard input to standard output, one sentence a line, UTF-8.
@@ -56,8 +57,6 @@ def add_parser(subparsers):
 
 def run(arguments, output):
     """Translates all of standard input."""
-    from keras_transformer.translator import Translator
-
     translator = Translator.load(arguments.model)
     options = {
         "strategy": arguments.strategy,

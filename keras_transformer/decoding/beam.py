@@ -186,8 +186,10 @@ def _extend(alive_log_probs, logits, forbidden_ids):
 def _finish(loop, candidates, alpha, pad_id, eos_id):
     """Merges the hypotheses that end now into the finished set."""
     beam_size = tf.shape(loop.alive_log_probs)[1]
+    # gather rather than a slice, here and below: to ONNX a slice of unknown
+    # length goes as floats of 1e9, which half precision cannot hold.
     log_probs, parents, token_ids = (
-        field[:, :beam_size] for field in candidates
+        tf.gather(field, tf.range(beam_size), axis=1) for field in candidates
     )
     length = loop.position + 1
     ends = tf.logical_and(
@@ -293,7 +295,8 @@ def _best(loop, max_lengths, num_hypotheses, alpha, pad_id):
     ids = tf.gather(ids, index, batch_dims=1)[:, :, 1:]
     ids = tf.where(empty[:, :, None], pad_id, ids)
     longest = tf.reduce_max(tf.concat([tf.reshape(lengths, (-1,)), [0]], 0))
-    return Hypotheses(ids[:, :, :longest], lengths, scores, finished)
+    ids = tf.gather(ids, tf.range(longest), axis=2)
+    return Hypotheses(ids, lengths, scores, finished)
 
 
 def _append(ids, token_ids):

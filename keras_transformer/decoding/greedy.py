@@ -35,7 +35,8 @@ def greedy_search(
     """Extends each sentence by its likeliest next id until eos.
 
     Ties go to the lower id. Rows are independent: what one generates does
-    not depend on the others. If no id is possible, eos ends the sentence.
+    not depend on the others. A row that comes to a step at which no id is
+    possible has no hypothesis: length 0, score minus infinity.
 
     Args:
         step: function `(token_ids, position, state) -> (logits, state)`; see
@@ -74,9 +75,9 @@ def greedy_search(
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
 
     def unfinished(loop):
-        return tf.logical_and(
-            tf.logical_not(loop.finished), loop.position < max_lengths
-        )
+        possible = loop.scores > IMPOSSIBLE
+        within = loop.position < max_lengths
+        return possible & within & tf.logical_not(loop.finished)
 
     def body(loop):
         logits, state = step(loop.token_ids[:, -1], loop.position, loop.state)
@@ -88,7 +89,6 @@ def greedy_search(
         log_prob, best = tf.math.top_k(log_probs, 1)
         log_prob = log_prob[:, 0]
         next_ids = tf.gather(ids, best, batch_dims=1)[:, 0]
-        next_ids = tf.where(log_prob > IMPOSSIBLE, next_ids, eos_id)
         active = unfinished(loop)
         next_ids = tf.where(active, next_ids, pad_id)
         return _Loop(
@@ -119,6 +119,14 @@ def greedy_search(
         ),
     )
     end = _Loop(*end)
+    # As in beam search, a row that came to a dead end has no hypothesis.
+    dead = tf.equal(end.scores, IMPOSSIBLE)
+    lengths = tf.where(dead, 0, end.lengths)
+    token_ids = tf.where(dead[:, None], pad_id, end.token_ids[:, 1:])
+    longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
     return Hypotheses(
-        end.token_ids[:, 1:], end.lengths, end.scores, end.finished
+        tf.gather(token_ids, tf.range(longest), axis=1),
+        lengths,
+        end.scores,
+        end.finished & tf.logical_not(dead),
     )

@@ -7,6 +7,7 @@ from keras_transformer.decoding.signatures import SIGNATURES
 STRATEGIES = ("beam", "greedy")
 
 PENALTY_LIMIT = 10.0
+_LARGEST = 2**31 - 1
 _SMALLEST = {
     "beam_size": 1,
     "num_hypotheses": 1,
@@ -47,27 +48,31 @@ def complete_options(strategy, options):
         if name in options:
             check_count(name, options[name], smallest)
     if "beam_size" in options:
-        _check_beam(**options)
+        _check_beam(options)
     return options
 
 
 def check_count(name, value, smallest):
-    """Raises ValueError unless `value` is an int of at least `smallest`."""
+    """Raises ValueError unless `value` is an int32 of at least `smallest`."""
     is_int = isinstance(value, (int, np.integer))
-    if not is_int or isinstance(value, bool) or value < smallest:
+    if (
+        not is_int
+        or isinstance(value, bool)
+        or not smallest <= value <= _LARGEST
+    ):
         raise ValueError(
-            f"{name} must be an int of at least {smallest}, got "
-            f"{name}={value!r}"
+            f"{name} must be an int of at least {smallest} and at most "
+            f"{_LARGEST}, got {name}={value!r}"
         )
 
 
-def _check_beam(beam_size, num_hypotheses, length_penalty, **others):
-    del others
-    if num_hypotheses > beam_size:
+def _check_beam(options):
+    if options["num_hypotheses"] > options["beam_size"]:
         raise ValueError(
             "num_hypotheses must be at most beam_size, got num_hypotheses="
-            f"{num_hypotheses}, beam_size={beam_size}"
+            f"{options['num_hypotheses']}, beam_size={options['beam_size']}"
         )
+    length_penalty = options["length_penalty"]
     numbers = (int, float, np.integer, np.floating)
     limit = PENALTY_LIMIT
     if (

@@ -21,6 +21,9 @@ _RULES = {
     "length_penalty",
     "stop": "a row stops when its num_hypotheses best finished hypotheses "
     "cannot be beaten by any alive one at any length up to max_length",
+    "options": "a value out of range counts as the nearest one within: "
+    "beam_size from 1, num_hypotheses from 1 to beam_size, length_penalty "
+    "from -10 to 10, min_length from 0",
     "empty_slot": "length 0 and score minus infinity",
 }
 
@@ -54,8 +57,8 @@ def write_metadata(translator, folder, signatures):
             "unk": model.unk_id,
         },
         "vocab_sizes": {
-            "source": translator.source_tokenizer.vocab_size,
-            "target": translator.target_tokenizer.vocab_size,
+            "source": model.source_vocab_size,
+            "target": model.target_vocab_size,
         },
         "versions": {
             "keras_transformer": __version__,

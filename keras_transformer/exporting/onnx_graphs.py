@@ -44,7 +44,7 @@ def export_onnx(translator, folder, sentences=None):
             nothing is left behind.
     """
     refuse_existing(folder)
-    onnx = _import_onnx()
+    onnx = import_onnx()
     translator = float32_translator(translator)
     models = {
         name: _convert(getattr(translator.generator, name), SIGNATURES[name])
@@ -66,7 +66,8 @@ def export_onnx(translator, folder, sentences=None):
     return report
 
 
-def _import_onnx():
+def import_onnx():
+    """Imports `onnx`; ImportError names the extra that is missing."""
     try:
         import onnx
         import onnxruntime  # noqa: F401  The parity check runs it.

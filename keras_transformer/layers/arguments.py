@@ -1,5 +1,8 @@
 """Checks of constructor arguments, so that every message reads alike."""
 
+# The ids that a vocabulary keeps for itself, as arguments and as attributes.
+SPECIAL_IDS = ("pad_id", "bos_id", "eos_id", "unk_id")
+
 
 def check_positive(**sizes):
     """Refuses sizes that are not positive integers.
@@ -33,3 +36,42 @@ def check_rate(**rates):
             raise ValueError(
                 f"{name} must be a number in [0, 1), got {name}={value!r}"
             )
+
+
+def check_width(d_model, inputs_shape):
+    """Refuses inputs of another width than the residual stream.
+
+    Args:
+        d_model: int, `D`.
+        inputs_shape: tuple, the shape of `inputs`.
+
+    Raises:
+        ValueError: naming both.
+    """
+    if inputs_shape[-1] != d_model:
+        raise ValueError(
+            f"inputs must have the width d_model={d_model}, got inputs of "
+            f"shape {tuple(inputs_shape)}"
+        )
+
+
+def check_special_ids(special_ids, vocab_size):
+    """Refuses special ids outside the vocabulary, or two that are one.
+
+    Args:
+        special_ids: dict of name to id.
+        vocab_size: int.
+
+    Raises:
+        ValueError: naming the id, or all of them.
+    """
+    for name, value in special_ids.items():
+        if not isinstance(value, int) or not 0 <= value < vocab_size:
+            raise ValueError(
+                f"{name} must be an id of the vocabulary, an int in "
+                f"[0, {vocab_size}), got {name}={value!r}"
+            )
+    if len(set(special_ids.values())) < len(special_ids):
+        raise ValueError(
+            f"special ids must differ from each other, got {special_ids}"
+        )

@@ -42,7 +42,7 @@ def scaled_dot_product_attention(
     >>> key = np.array([[[[1.0], [2.0], [3.0]]]], "float32")
     >>> value = np.array([[[[10.0], [20.0], [90.0]]]], "float32")
     >>> mask = np.array([[[True, True, False]]])
-    >>> scaled_dot_product_attention(query, key, value, mask)[0, 0, 0, 0].item()
+    >>> float(scaled_dot_product_attention(query, key, value, mask)[0, 0, 0, 0])
     15.0
     """
     scaled_query = query * query.shape[-1] ** -0.5

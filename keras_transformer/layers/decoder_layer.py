@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.add_norm import AddNorm
+from keras_transformer.layers.arguments import check_rate, check_width
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.masks import causal_mask, combine_masks
@@ -70,6 +71,11 @@ class DecoderLayer(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_rate(
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            feed_forward_dropout=feed_forward_dropout,
+        )
         self.supports_masking = True
         policy = self.dtype_policy
         self.self_attention = MultiHeadAttention(
@@ -92,6 +98,7 @@ class DecoderLayer(keras.layers.Layer):
         )
 
     def build(self, inputs_shape, memory_shape):
+        check_width(self.self_attention.d_model, inputs_shape)
         self.self_attention.build(inputs_shape, inputs_shape)
         self.self_attention_norm.build(inputs_shape)
         self.cross_attention.build(inputs_shape, memory_shape)

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.add_norm import AddNorm
+from keras_transformer.layers.arguments import check_rate, check_width
 from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.stack import layer_config
@@ -63,6 +64,11 @@ class EncoderLayer(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_rate(
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            feed_forward_dropout=feed_forward_dropout,
+        )
         self.supports_masking = True
         policy = self.dtype_policy
         self.self_attention = MultiHeadAttention(
@@ -79,6 +85,7 @@ class EncoderLayer(keras.layers.Layer):
         )
 
     def build(self, input_shape):
+        check_width(self.self_attention.d_model, input_shape)
         self.self_attention.build(input_shape, input_shape)
         self.self_attention_norm.build(input_shape)
         self.feed_forward.build(input_shape)

@@ -5,6 +5,7 @@ vocabulary of 37,000 pieces between source and target.
 """
 
 import functools
+import hashlib
 import os
 import pathlib
 
@@ -233,9 +234,14 @@ class Tokenizer:
                 "tokenizing inside a graph needs tensorflow-text: "
                 "pip install tensorflow-text"
             ) from error
+        # Models restored from SavedModels share one resource for each name in
+        # a process, whatever they hold, so the name says what is in it.
+        digest = hashlib.sha256(self.model_proto).hexdigest()[:16]
         with tf.init_scope():
             return tensorflow_text.SentencepieceTokenizer(
-                model=self.model_proto, out_type=tf.int32
+                model=self.model_proto,
+                out_type=tf.int32,
+                name=f"sentencepiece_{digest}",
             )
 
     def tokenize_tensor(self, texts):

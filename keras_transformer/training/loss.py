@@ -68,8 +68,8 @@ class MaskedCrossEntropy(keras.losses.Loss):
         float32 scalar, in nats.
 
     Raises:
-        ValueError: if `label_smoothing` is not in [0, 1), or the weights have
-            another rank.
+        ValueError: if `label_smoothing` is not in [0, 1), another `reduction`
+            is asked for, or the weights have another rank.
 
     Example:
 
@@ -87,7 +87,12 @@ class MaskedCrossEntropy(keras.losses.Loss):
         name="masked_cross_entropy",
         **kwargs,
     ):
-        kwargs.pop("reduction", None)
+        reduction = kwargs.pop("reduction", "sum_over_batch_size")
+        if reduction != "sum_over_batch_size":
+            raise ValueError(
+                "reduction must be 'sum_over_batch_size', the mean over "
+                f"tokens, got reduction={reduction!r}"
+            )
         # Keras casts the labels too, and half precision cannot hold ids.
         kwargs.setdefault("dtype", "float32")
         super().__init__(name=name, reduction="sum_over_batch_size", **kwargs)
@@ -98,7 +103,7 @@ class MaskedCrossEntropy(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         if sample_weight is not None:
-            sample_weight = _token_weights(sample_weight)
+            sample_weight = token_weights(sample_weight)
         # A copy has no Keras mask, whose own mean would be taken as well.
         return super().__call__(y_true, ops.copy(y_pred), sample_weight)
 
@@ -125,7 +130,18 @@ class MaskedCrossEntropy(keras.losses.Loss):
         }
 
 
-def _token_weights(sample_weight):
+def token_weights(sample_weight):
+    """Gives weights an axis of tokens.
+
+    Args:
+        sample_weight: float tensor `(B,)` or `(B, T)`.
+
+    Returns:
+        float32 tensor `(B, 1)` or `(B, T)`.
+
+    Raises:
+        ValueError: if the rank is another.
+    """
     weights = ops.cast(sample_weight, "float32")
     if len(weights.shape) not in (1, 2):
         raise ValueError(

@@ -7,7 +7,10 @@ spread over batches; Keras' own `loss` is a mean over batches.
 import keras
 from keras import ops
 
-from keras_transformer.training.loss import token_cross_entropy
+from keras_transformer.training.loss import (
+    token_cross_entropy,
+    token_weights,
+)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -107,5 +110,4 @@ def _real_weights(y_true, pad_id, sample_weight):
     real = ops.cast(ops.not_equal(y_true, pad_id), "float32")
     if sample_weight is None:
         return real
-    weights = ops.cast(sample_weight, "float32")
-    return real * (weights if len(weights.shape) == 2 else weights[:, None])
+    return real * token_weights(sample_weight)

@@ -59,7 +59,25 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def from_peak(cls, peak_rate, d_model, warmup_steps, steps_per_update=1):
-        """Makes the schedule whose largest rate is `peak_rate`."""
+        """Makes the schedule whose largest rate is `peak_rate`.
+
+        Args:
+            peak_rate: float, the rate at update `warmup_steps`.
+            d_model: as of the schedule.
+            warmup_steps: as of the schedule.
+            steps_per_update: as of the schedule.
+
+        Returns:
+            `WarmupSchedule`.
+
+        Raises:
+            ValueError: if `peak_rate` is not above 0, and as the schedule.
+        """
+        if not isinstance(peak_rate, (int, float)) or not peak_rate > 0:
+            raise ValueError(
+                f"peak_rate must be a number above 0, got {peak_rate=!r}"
+            )
+        check_positive(d_model=d_model, warmup_steps=warmup_steps)
         factor = peak_rate * (d_model * warmup_steps) ** 0.5
         return cls(d_model, warmup_steps, factor, steps_per_update)
 

@@ -79,12 +79,14 @@ def test_beam_of_one_equals_greedy_where_ids_tie():
     np.testing.assert_array_equal(one.token_ids[:, 0], result.token_ids)
 
 
-def test_where_no_id_is_possible_eos_ends_the_sentence():
-    table = path_table(4, 6, (0, 1, {3: 1.0}))
-    result = greedy([table], [4])
-    assert result.token_ids.tolist() == [[3, 2]]
-    assert result.scores.tolist() == [float("-inf")]
-    assert result.finished.tolist() == [True]
+def test_a_dead_end_gives_no_hypothesis_as_in_beam_search():
+    dead = path_table(4, 6, (0, 1, {3: 1.0}))
+    alive = path_table(4, 6, (0, 1, {3: 1.0}), (1, 3, {2: 1.0}))
+    result = greedy([dead, alive], [4, 4])
+    assert result.token_ids.tolist() == [[0, 0], [3, 2]]
+    assert result.lengths.tolist() == [0, 2]
+    assert result.scores.tolist() == [float("-inf"), 0.0]
+    assert result.finished.tolist() == [False, True]
 
 
 def test_half_precision_logits_give_float32_scores():

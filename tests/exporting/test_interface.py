@@ -141,7 +141,7 @@ def test_metadata_tells_a_client_all_it_needs(
         signature: GOLDEN[signature] for signature in signatures
     }
     assert metadata["special_ids"] == {"pad": 0, "bos": 1, "eos": 2, "unk": 3}
-    assert metadata["vocab_sizes"] == {"source": 293, "target": 293}
+    assert metadata["vocab_sizes"] == {"source": 307, "target": 307}
     for side in ("source", "target"):
         tokenizer = getattr(translator, f"{side}_tokenizer")
         model = (folder / f"{side}_tokenizer.model").read_bytes()

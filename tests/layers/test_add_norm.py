@@ -77,9 +77,7 @@ def test_constant_features_stay_finite_in_half_precision(
 
     assert all_finite([to_numpy(ops.cast(layer(inputs), "float32"))])
     assert all_finite(input_gradients(total, inputs))
-    loss, found = gradients(
-        lambda: total(inputs), layer.trainable_variables
-    )
+    loss, found = gradients(lambda: total(inputs), layer.trainable_variables)
     assert np.isfinite(loss)
     assert all_finite(found)
 

@@ -112,3 +112,22 @@ def test_layers_name_the_argument_that_does_not_fit(
 def test_stack_refuses_an_argument_that_no_layer_has(stack):
     with pytest.raises((TypeError, ValueError), match="hidden_dim"):
         stack(num_layers=1, hidden_dim=3, **LAYER)
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_inputs_of_another_width_are_refused(stacked):
+    message = (
+        "inputs must have the width d_model=12, got inputs of shape (2, 3, 13)"
+    )
+    inputs = np.zeros((2, 3, 13), "float32")
+    memory = np.zeros((2, 5, 12), "float32")
+    if stacked:
+        encoder = layers.Encoder(num_layers=1, **LAYER)
+        decoder = layers.Decoder(num_layers=1, **LAYER)
+    else:
+        encoder = layers.EncoderLayer(**LAYER)
+        decoder = layers.DecoderLayer(**LAYER)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        encoder(inputs)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        decoder(inputs, memory)

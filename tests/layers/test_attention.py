@@ -144,20 +144,35 @@ def test_batch_with_a_fully_masked_row_has_finite_gradients(dtype):
 
 
 def test_softmax_runs_in_float32():
-    query = np.full((1, 1, 1, 4), 100, "float16")
-    key = np.full((1, 1, 3, 4), 100, "float16")
-    value = np.array([[[[0.0], [3.0], [6.0]]]], "float16")
-    outputs = scaled_dot_product_attention(query, key, value)
-    assert keras.backend.standardize_dtype(outputs.dtype) == "float16"
-    assert to_numpy(outputs)[0, 0, 0, 0] == pytest.approx(3, abs=1e-2)
+    # Scores that bfloat16 holds exactly; their softmax within bfloat16 would
+    # be off by more than the rounding of the result.
+    scores = np.arange(-64, 64, dtype="float32").reshape(1, 1, 128, 1) / 16
+    key = ops.cast(scores, "bfloat16")
+    query = ops.ones((1, 1, 1, 1), "bfloat16")
+    _, weights = scaled_dot_product_attention(
+        query, key, key, return_weights=True
+    )
+    assert keras.backend.standardize_dtype(weights.dtype) == "bfloat16"
+    powers = np.exp(scores.ravel().astype("float64"))
+    expected = powers / powers.sum()
+    found = to_numpy(ops.cast(weights, "float32")).ravel()
+    assert np.abs(found / expected - 1).max() < 2**-8 * 1.01
+
+
+def test_hidden_keys_get_nothing_beside_very_low_scores():
+    query = np.array([[[[100.0]]]], "float32")
+    key = np.array([[[[-100.0], [-101.0], [0.0]]]], "float32")
+    mask = np.array([[[True, True, False]]])
+    _, weights = scaled_dot_product_attention(
+        query, key, key, mask, return_weights=True
+    )
+    np.testing.assert_allclose(to_numpy(weights)[0, 0, 0], [1, 0, 0])
 
 
 def test_dropout_falls_on_the_weights_when_training():
     layer = built(dropout=0.5)
     _, kept = layer(QUERY, VALUE, KEY, return_weights=True)
-    _, dropped = layer(
-        QUERY, VALUE, KEY, return_weights=True, training=True
-    )
+    _, dropped = layer(QUERY, VALUE, KEY, return_weights=True, training=True)
     ratio = to_numpy(dropped) / to_numpy(kept)
     assert set(np.round(ratio, 3).ravel()) == {0.0, 2.0}
 

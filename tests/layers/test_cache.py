@@ -35,8 +35,12 @@ def test_growing_cache_holds_what_was_appended():
         cache = cache.append(keys_values(position + 1), position)
         assert cache.mask(position) is None
     assert tuple(cache.values.shape) == (2, 3, 4, 7)
-    np.testing.assert_array_equal(to_numpy(cache.keys)[1, 2, :, 4], [1, 2, 3, 4])
-    np.testing.assert_array_equal(to_numpy(cache.values)[0, 0, :, 6], [-1, -2, -3, -4])
+    np.testing.assert_array_equal(
+        to_numpy(cache.keys)[1, 2, :, 4], [1, 2, 3, 4]
+    )
+    np.testing.assert_array_equal(
+        to_numpy(cache.values)[0, 0, :, 6], [-1, -2, -3, -4]
+    )
 
 
 def test_fixed_cache_writes_one_slot_and_hides_the_later_ones():
@@ -44,8 +48,12 @@ def test_fixed_cache_writes_one_slot_and_hides_the_later_ones():
     for position in range(2):
         cache = cache.append(keys_values(position + 1), position)
     assert tuple(cache.keys.shape) == (2, 3, 4, 5)
-    np.testing.assert_array_equal(to_numpy(cache.keys)[1, 2, :, 4], [1, 2, 0, 0])
-    np.testing.assert_array_equal(to_numpy(cache.values)[0, 0, :, 6], [-1, -2, 0, 0])
+    np.testing.assert_array_equal(
+        to_numpy(cache.keys)[1, 2, :, 4], [1, 2, 0, 0]
+    )
+    np.testing.assert_array_equal(
+        to_numpy(cache.values)[0, 0, :, 6], [-1, -2, 0, 0]
+    )
     np.testing.assert_array_equal(
         to_numpy(cache.mask(1)), [[[True, True, False, False]]]
     )

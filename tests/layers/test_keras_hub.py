@@ -132,9 +132,7 @@ def test_decoder_stack_equals_layers_of_keras_hub_in_a_row(norm_first):
     )
     stack.build((None, None, D_MODEL), (None, None, D_MODEL))
     randomize(stack)
-    outputs = stack(
-        STATES, MEMORY, memory_attention_mask=padding_mask(SOURCE)
-    )
+    outputs = stack(STATES, MEMORY, memory_attention_mask=padding_mask(SOURCE))
     expected = STATES
     for layer in stack.layers:
         expected = copy_decoder_layer(layer)(

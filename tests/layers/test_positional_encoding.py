@@ -11,7 +11,9 @@ from tests.support.small_models import to_numpy
 
 def encode(length, d_model, dtype="float32", start=0):
     layer = PositionalEncoding(dtype=dtype)
-    return to_numpy(layer(np.zeros((1, length, d_model), "float32"), start=start))[0]
+    return to_numpy(
+        layer(np.zeros((1, length, d_model), "float32"), start=start)
+    )[0]
 
 
 @pytest.mark.parametrize("d_model", [1, 2, 5, 8, 64])
@@ -51,9 +53,7 @@ def test_start_is_the_position_of_the_first_input():
     whole = encode(11, 6)
     np.testing.assert_allclose(encode(4, 6, start=7), whole[7:], atol=1e-6)
     start = ops.convert_to_tensor(3, "int32")
-    np.testing.assert_allclose(
-        encode(1, 6, start=start), whole[3:4], atol=1e-6
-    )
+    np.testing.assert_allclose(encode(1, 6, start=start), whole[3:4], atol=1e-6)
 
 
 def test_waves_are_added_to_the_inputs():

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from recipes.spoken_forms import (
+from spoken_forms import (
     HELD_OUT,
     NAMES,
     TEMPLATES,
@@ -13,7 +13,7 @@ from recipes.spoken_forms import (
     generate,
     held_out,
 )
-from recipes.spoken_numbers import (
+from spoken_numbers import (
     Draw,
     cardinal,
     ordinal,

@@ -74,9 +74,7 @@ def check_gradients(layer, inputs, call):
     if not variables:
         return
     _, found = gradients(
-        lambda: ops.sum(
-            ops.square(ops.cast(call(layer, *inputs), "float32"))
-        ),
+        lambda: ops.sum(ops.square(ops.cast(call(layer, *inputs), "float32"))),
         variables,
     )
     assert all_finite(found)

@@ -21,9 +21,7 @@ VOCAB_SIZE = 17
 
 def small_transformer(seed=0, **changes):
     """Makes a small model whose every weight is random."""
-    model = Transformer(
-        **{"source_vocab_size": VOCAB_SIZE, **SIZES, **changes}
-    )
+    model = Transformer(**{"source_vocab_size": VOCAB_SIZE, **SIZES, **changes})
     return randomize(model, seed)
 
 
@@ -74,6 +72,4 @@ def to_numpy(tensor):
 
 def difference(first, second):
     """Gives the largest absolute difference of two tensors."""
-    return np.abs(
-        to_numpy(first).astype("float64") - to_numpy(second)
-    ).max()
+    return np.abs(to_numpy(first).astype("float64") - to_numpy(second)).max()

@@ -57,6 +57,4 @@ def uniform_model(vocab_size=32):
 
 def weight_difference(first, second):
     """The largest difference of two lists of weights."""
-    return max(
-        np.abs(a - b).max() for a, b in zip(first, second, strict=True)
-    )
+    return max(np.abs(a - b).max() for a, b in zip(first, second, strict=True))

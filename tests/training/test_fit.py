@@ -51,9 +51,7 @@ def test_fit_and_evaluate_report_the_mean_over_tokens_of_unequal_rows():
     model = small_transformer(num_layers=1)
     losses = by_hand(labels, to_numpy(model(inputs)), 0.1)
     expected = pytest.approx(losses[labels != 0].mean(), rel=1e-5)
-    compile_model(
-        model, keras.optimizers.SGD(0.0), MaskedCrossEntropy(0.1)
-    )
+    compile_model(model, keras.optimizers.SGD(0.0), MaskedCrossEntropy(0.1))
     assert fit(model, [(inputs, labels)])["loss"][0] == expected
     assert model.evaluate(inputs, labels, verbose=0) == expected
 
@@ -154,9 +152,7 @@ def fit_three_lengths(jit_compile):
     model = small_transformer(num_layers=1)
     counter = TraceCounter(model.decoder.finish)
     model.decoder.finish = counter
-    compile_model(
-        model, keras.optimizers.SGD(0.1), jit_compile=jit_compile
-    )
+    compile_model(model, keras.optimizers.SGD(0.1), jit_compile=jit_compile)
     history = fit(model, batches, epochs=2, callbacks=[counter])
     return history["loss"], counter.after_batch
 

@@ -128,9 +128,7 @@ def test_batch_without_a_token_has_loss_zero_and_no_gradient():
 
 def test_gradient_does_not_reach_the_logits_of_padding():
     loss = MaskedCrossEntropy(0.1)
-    (gradient,) = input_gradients(
-        lambda logits: loss(LABELS, logits), LOGITS
-    )
+    (gradient,) = input_gradients(lambda logits: loss(LABELS, logits), LOGITS)
     np.testing.assert_array_equal(gradient[~REAL], 0)
     assert np.all(gradient[REAL] != 0)
 

@@ -24,8 +24,10 @@ def batches():
         labels = np.array(labels)
         logits = generator.normal(size=(*labels.shape, 11))
         # Make about every second guess right.
-        logits += 3 * np.eye(11)[labels] * generator.integers(
-            0, 2, (*labels.shape, 1)
+        logits += (
+            3
+            * np.eye(11)[labels]
+            * generator.integers(0, 2, (*labels.shape, 1))
         )
         yield labels, logits.astype("float32")
 

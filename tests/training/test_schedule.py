@@ -121,8 +121,7 @@ def test_config_gives_the_same_schedule():
         ),
         (
             {"steps_per_update": 0},
-            "steps_per_update must be a positive int, "
-            "got steps_per_update=0",
+            "steps_per_update must be a positive int, got steps_per_update=0",
         ),
         (
             {"factor": 0},
