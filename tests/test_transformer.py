@@ -404,7 +404,8 @@ def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
         ),
         (
             {"attention_dropout": -0.5},
-            "dropout must be a number in [0, 1), got dropout=-0.5",
+            "attention_dropout must be a number in [0, 1), got "
+            "attention_dropout=-0.5",
         ),
     ],
 )

@@ -156,6 +156,7 @@ def test_ids_beyond_the_tokenizer_are_never_generated():
         ),
         ({"max_length": -2}, r"max_length must be .* least -1, .*length=-2"),
         ({"min_length": -1}, r"min_length must be .* least 0, .*length=-1"),
+        ({"max_length": 2**31}, r"max_length must be an int32, at most 21474"),
         ({"length_penalty": 11}, r"in \[-10, 10\], got length_penalty=11"),
         ({"length_penalty": float("nan")}, r"got length_penalty=nan"),
         ({"length_penalty": "x"}, r"must be a number .*length_penalty='x'"),
@@ -304,10 +305,23 @@ def test_save_refuses_a_folder_that_exists(one, saved):
 
 
 def test_failing_save_leaves_nothing(tmp_path):
-    unsaveable = make_translator(training={"model": object()})
-    with pytest.raises(TypeError):
+    unsaveable = make_translator()
+
+    def no_space(path):
+        raise OSError("no space left")
+
+    unsaveable.transformer.save_weights = no_space
+    with pytest.raises(OSError, match="no space left"):
         unsaveable.save(tmp_path / "new" / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_facts_that_json_cannot_hold_are_refused_at_once():
+    message = "training must hold what JSON can, got .*object"
+    with pytest.raises(ValueError, match=message):
+        make_translator(training={"model": object()})
+    with pytest.raises(ValueError, match="training must hold what JSON can"):
+        make_translator(training={"loss": float("nan")})
 
 
 def test_folder_of_something_else_is_refused(tmp_path):

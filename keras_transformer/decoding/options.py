@@ -55,14 +55,14 @@ def complete_options(strategy, options):
 def check_count(name, value, smallest):
     """Raises ValueError unless `value` is an int32 of at least `smallest`."""
     is_int = isinstance(value, (int, np.integer))
-    if (
-        not is_int
-        or isinstance(value, bool)
-        or not smallest <= value <= _LARGEST
-    ):
+    if not is_int or isinstance(value, bool) or value < smallest:
         raise ValueError(
-            f"{name} must be an int of at least {smallest} and at most "
-            f"{_LARGEST}, got {name}={value!r}"
+            f"{name} must be an int of at least {smallest}, got "
+            f"{name}={value!r}"
+        )
+    if value > _LARGEST:
+        raise ValueError(
+            f"{name} must be an int32, at most {_LARGEST}, got {name}={value!r}"
         )
 
 

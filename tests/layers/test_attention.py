@@ -143,9 +143,9 @@ def test_batch_with_a_fully_masked_row_has_finite_gradients(dtype):
     assert difference(outputs[1], ops.broadcast_to(bias, (3, 11))) == 0
 
 
-def test_softmax_runs_in_float32():
-    # Scores that bfloat16 holds exactly; their softmax within bfloat16 would
-    # be off by more than the rounding of the result.
+def test_weights_in_half_precision_are_right_to_the_last_bit():
+    # Scores that bfloat16 holds exactly: all that is lost is the rounding of
+    # the result.
     scores = np.arange(-64, 64, dtype="float32").reshape(1, 1, 128, 1) / 16
     key = ops.cast(scores, "bfloat16")
     query = ops.ones((1, 1, 1, 1), "bfloat16")

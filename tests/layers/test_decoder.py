@@ -34,6 +34,8 @@ def test_implicit_mask_on_the_memory_hides_its_padding(norm_first):
     memory = ops.convert_to_tensor(to_numpy(embedding(SOURCE)))
     explicit = layer(STATES, memory, memory_attention_mask=padding_mask(SOURCE))
     assert difference(implicit, explicit) == 0
+    by_keyword = layer(STATES, memory, memory_mask=SOURCE != 0)
+    assert difference(by_keyword, explicit) == 0
     alone = layer(STATES[:1], memory[:1, :4])
     assert difference(implicit[:1], alone) < 1e-5
     assert difference(implicit, layer(STATES, memory)) > 1e-3

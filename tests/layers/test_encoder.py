@@ -102,6 +102,17 @@ def test_explicit_mask_adds_to_the_implicit_one(norm_first):
     assert difference(only_implicit, layer(embedding(PADDED))) == 0
 
 
+@pytest.mark.parametrize("kind", [Encoder, EncoderLayer])
+def test_mask_may_be_passed_by_keyword_as_to_every_keras_layer(kind):
+    layer = encoder(False)
+    layer = layer if kind is Encoder else layer.layers[0]
+    states = np.random.default_rng(0).normal(size=(1, 8, 11))
+    states = states.astype("float32")
+    by_keyword = layer(states, mask=PADDED != 0)
+    explicit = layer(states, attention_mask=padding_mask(PADDED))
+    assert difference(by_keyword, explicit) == 0
+
+
 def test_mask_comes_out_as_it_went_in():
     outputs = encoder(False)(embedding_with_loud_padding()(PADDED))
     np.testing.assert_array_equal(to_numpy(outputs._keras_mask), PADDED != 0)
