@@ -116,7 +116,11 @@ def evaluate(translator, data, form):
     The tok form is tokenised already; the raw form is scored cased and
     detokenised, as sacrebleu wants it.
     """
-    metric = sacrebleu.BLEU(tokenize="none" if form == "tok" else "13a")
+    tokenized = form == "tok"
+    metric = sacrebleu.BLEU(
+        tokenize="none" if tokenized else "13a",
+        force=tokenized,  # Else it warns that the text looks tokenised.
+    )
     scores = {}
     for test_set in TEST_SETS:
         test = load_corpus(data, form, test_set, keep_blank=True)
