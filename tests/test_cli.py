@@ -9,7 +9,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer import Tokenizer, Translator, batches, cli, exporting
+from keras_transformer import Tokenizer, Translator, batches, cli
+from keras_transformer.commands import export
+from keras_transformer.exporting import ParityError
 from keras_transformer.text import ParallelCorpus
 from keras_transformer.training import (
     MaskedCrossEntropy,
@@ -142,7 +144,7 @@ def test_train_keeps_the_facts_of_the_training(trained):
     assert facts["settings"]["vocab_size"] == 293
     assert facts["settings"]["peak_rate"] == 0.03
     assert facts["seed"] == 7
-    assert facts["examples"] == pairs()[0][:20]
+    assert facts["examples"] == pairs()[0][:100]
     assert {"keras", "tensorflow", "python"} < set(facts["versions"])
     assert facts["versions"]["keras_transformer"] == __version__
     assert len(facts["history"]["val_perplexity"]) == 3
@@ -205,7 +207,7 @@ def test_train_takes_separate_tokenizers_of_sentencepiece(
     assert translator.transformer.dtype_policy.name == "mixed_bfloat16"
     assert translator.source_tokenizer.vocab_size == 283
     assert translator.target_tokenizer.vocab_size == 281
-    assert translator.training["examples"] == source[:20]
+    assert translator.training["examples"] == source[:100]
 
 
 @pytest.mark.parametrize(
@@ -571,14 +573,14 @@ def exported(monkeypatch):
     calls = []
 
     def exporter(name):
-        def export(translator, folder, sentences=None):
+        def record(translator, folder, sentences=None):
             calls.append((name, translator.training["seed"], str(folder)))
             return {"beam": {"equal": 20, "of": 20}}
 
-        return export
+        return record
 
     for name in ("saved_model", "onnx"):
-        monkeypatch.setattr(exporting, f"export_{name}", exporter(name))
+        monkeypatch.setattr(export, f"export_{name}", exporter(name))
     return calls
 
 
@@ -619,7 +621,7 @@ def test_export_names_the_extra_before_it_writes(
     monkeypatch.setitem(sys.modules, "tf2onnx", None)
     line = refusal(capsys, "export", run, tmp_path)
     assert line == (
-        "exporting to ONNX needs tf2onnx: "
+        "exporting to ONNX needs the extra 'export': "
         "pip install 'keras-transformer-seq2seq[export]'"
     )
     assert exported == []
@@ -628,10 +630,10 @@ def test_export_names_the_extra_before_it_writes(
 def test_export_that_answers_otherwise_is_an_error(
     run, tmp_path, capsys, monkeypatch
 ):
-    def export(translator, folder, sentences=None):
-        raise exporting.ParityError("onnx: 19 of 20\nsentences")
+    def differ(translator, folder, sentences=None):
+        raise ParityError("onnx: 19 of 20\nsentences")
 
-    monkeypatch.setattr(exporting, "export_onnx", export)
+    monkeypatch.setattr(export, "export_onnx", differ)
     line = refusal(capsys, "export", run, tmp_path, "--to", "onnx")
     assert line == "onnx: 19 of 20 sentences"
 
@@ -642,7 +644,7 @@ def test_export_writes_a_saved_model_that_is_equal(run, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert set(result["parity"]) == {"greedy", "beam", "translate"}
     for figures in result["parity"].values():
-        assert figures["equal"] == figures["of"] == 20
+        assert figures["equal"] == figures["of"] == 32
     assert (out / "saved_model" / "saved_model.pb").is_file()
 
 
