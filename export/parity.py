@@ -82,7 +82,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for name, runtime in RUNTIMES.items():
             python = environment(
-                pathlib.Path(arguments.environments) / name,
+                pathlib.Path(arguments.environments).absolute() / name,
                 runtime["packages"],
             )
             folder = pathlib.Path(scratch) / name
@@ -93,7 +93,7 @@ def main():
                 runtime["runner"],
                 runtime["signatures"],
                 sentences,
-                python=python.absolute(),
+                python=python,
             )
             equal[name] = {s: r["equal"] for s, r in report.items()}
             for signature, figures in report.items():
