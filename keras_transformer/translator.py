@@ -147,9 +147,8 @@ class Translator:
         found = [None] * len(source)
         for start in range(0, len(order), batch_size):
             chunk = order[start : start + batch_size]
-            rows = self.decode(
-                self.pad([source[i] for i in chunk]), strategy, **options
-            )
+            source_ids = self.pad([source[i] for i in chunk])
+            rows = self._decode(source_ids, strategy, options)
             for i, row in zip(chunk, rows, strict=True):
                 found[i] = row
         return found
@@ -175,18 +174,8 @@ class Translator:
             row[: len(ids)] = ids
         return padded
 
-    def decode(self, source_ids, strategy="beam", **options):
-        """Decodes one batch of ids.
-
-        Args:
-            source_ids: int32 array `(B, S)`.
-            strategy: as of `translate`.
-            **options: as of `translate`.
-
-        Returns:
-            A list for each row of `Translation`, best first.
-        """
-        options = complete_options(strategy, options)
+    def _decode(self, source_ids, strategy, options):
+        """Decodes ids `(B, S)`; gives a list of `Translation` for each row."""
         function = getattr(self.generator, strategy)
         result = {
             name: tensor.numpy()

@@ -25,7 +25,7 @@ class TokenCrossEntropy(keras.metrics.Mean):
     Call arguments:
         y_true: int tensor `(B, T)`.
         y_pred: float tensor `(B, T, V)`, logits.
-        sample_weight: float tensor that broadcasts to `(B, T)`, or None.
+        sample_weight: float tensor `(B,)` or `(B, T)`, or None.
 
     Returns:
         float32 scalar, in nats; 0 before any token.
@@ -83,7 +83,7 @@ class TokenAccuracy(keras.metrics.Mean):
     Call arguments:
         y_true: int tensor `(B, T)`.
         y_pred: float tensor `(B, T, V)`, logits or probabilities.
-        sample_weight: float tensor that broadcasts to `(B, T)`, or None.
+        sample_weight: float tensor `(B,)` or `(B, T)`, or None.
 
     Returns:
         float32 scalar in [0, 1].
