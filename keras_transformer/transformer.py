@@ -267,6 +267,25 @@ class Transformer(keras.Model):
             attention_mask=padding_mask(source_ids, self.pad_id),
         )
 
+    def align(self, source_ids, target_ids):
+        """Tells where each target position looks in the source.
+
+        Args:
+            source_ids: int tensor `(B, S)`, padded with `pad_id`.
+            target_ids: int tensor `(B, T)` (bos and pieces).
+
+        Returns:
+            Float tensor `(B, H, T, S)`, the cross-attention weights of the
+            last layer; 0 on padding of the source.
+        """
+        _, weights = self.decoder(
+            self.embed(target_ids, self.target_embedding),
+            self.encode(source_ids),
+            memory_attention_mask=padding_mask(source_ids, self.pad_id),
+            return_weights=True,
+        )
+        return weights
+
     def project(self, states):
         """Turns decoder states `(..., D)` into logits `(..., V)`."""
         if self.output_projection is None:

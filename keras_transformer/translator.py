@@ -2,13 +2,18 @@
 
 import json
 import pathlib
+import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_transformer.decoding import Generator, complete_options
-from keras_transformer.decoding.options import check_count
+from keras_transformer.decoding import (
+    SIGNATURES,
+    Generator,
+    complete_options,
+)
+from keras_transformer.decoding.options import check_ids, check_number
 from keras_transformer.folders import (
     new_folder,
     verify_checksums,
@@ -31,16 +36,35 @@ class Translation(NamedTuple):
     """One hypothesis for one text.
 
     text: str.
-    score: float, log-probability in nats (greedy), or log-probability over
-        length penalty (beam).
+    score: float, log-probability in nats (greedy, sample), or what beam
+        search ranks by.
     token_ids: list of int, eos included.
     finished: bool, False if it was cut at its largest length.
+    token_log_probs: float32 array, one for each of `token_ids`, in nats,
+        where they were asked for.
+    attention: float32 array `(T, S)`, what each of `token_ids` attended to
+        in the source (pieces and eos), where it was asked for.
     """
 
     text: str
     score: float
     token_ids: list
     finished: bool
+    token_log_probs: object = None
+    attention: object = None
+
+
+class Score(NamedTuple):
+    """How likely a model finds a given translation.
+
+    score: float, its log-probability in nats, eos included.
+    token_ids: list of int, its pieces and eos.
+    token_log_probs: float32 array, the log-probability of each.
+    """
+
+    score: float
+    token_ids: list
+    token_log_probs: object
 
 
 class Translator:
@@ -102,14 +126,10 @@ class Translator:
 
         Args:
             texts: str, or list of str.
-            strategy: "beam" or "greedy".
+            strategy: "beam", "greedy" or "sample".
             batch_size: int, how many texts to decode at once. The result
                 does not depend on it.
-            **options: the inputs of that signature in
-                `keras_transformer.decoding.SIGNATURES` but the ids:
-                `beam_size` 4, `num_hypotheses` 1, `length_penalty` 0.6,
-                `max_length` -1 (source length + 50) and `min_length` 0 for
-                beam, the last two for greedy.
+            **options: as of `hypotheses`.
 
         Returns:
             str for a str, list of str for a list: the best hypotheses, in
@@ -123,14 +143,34 @@ class Translator:
         found = self.hypotheses(texts, strategy, batch_size, **options)
         return [best.text for best, *_ in found]
 
-    def hypotheses(self, texts, strategy="beam", batch_size=32, **options):
+    def hypotheses(
+        self,
+        texts,
+        strategy="beam",
+        batch_size=32,
+        *,
+        target_prefix=None,
+        seed=None,
+        token_log_probs=False,
+        attention=False,
+        **options,
+    ):
         """Translates texts and tells all about it.
 
         Args:
             texts: list of str.
             strategy: as of `translate`.
             batch_size: as of `translate`.
-            **options: as of `translate`.
+            target_prefix: str, or list of a str for each text, how its
+                translation must begin; "" and None force nothing.
+            seed: int32, for "sample": text `i` has the seed `(seed, i)`, so
+                the same call gives the same texts. None draws a new one.
+            token_log_probs: bool, whether to give those.
+            attention: bool, whether to give it.
+            **options: the other inputs of the strategy's signature in
+                `keras_transformer.decoding.SIGNATURES`, which has their
+                defaults; `greedy_search`, `beam_search` and `sample` tell
+                what they do.
 
         Returns:
             A list for each text, best first, of `Translation`: at most
@@ -139,32 +179,83 @@ class Translator:
         Raises:
             ValueError: naming the argument that does not fit.
         """
-        check_count("batch_size", batch_size, smallest=1)
+        check_number("batch_size", batch_size, 1)
         options = complete_options(strategy, options)
+        check_ids(
+            "forbidden_ids",
+            options["forbidden_ids"],
+            self.transformer.target_vocab_size,
+        )
         source = self.tokenize_source(texts)
-        # Texts of like length share a batch, so that little is padding.
-        order = sorted(range(len(source)), key=lambda i: len(source[i]))
+        rows = {
+            "source_ids": source,
+            "target_prefix": self._prefixes(target_prefix, len(source)),
+        }
+        if strategy == "sample":
+            rows["seed"] = _seeds(seed, len(source))
+        elif seed is not None:
+            raise ValueError(
+                'seed is for strategy="sample", got '
+                f"strategy={strategy!r}, seed={seed!r}"
+            )
         found = [None] * len(source)
-        for start in range(0, len(order), batch_size):
-            chunk = order[start : start + batch_size]
-            source_ids = self.pad([source[i] for i in chunk])
-            rows = self._decode(source_ids, strategy, options)
-            for i, row in zip(chunk, rows, strict=True):
+        for chunk in _chunks(source, batch_size):
+            inputs = {
+                name: self.pad([values[i] for i in chunk])
+                for name, values in rows.items()
+            }
+            results = self._decode(strategy, {**options, **inputs})
+            for i, row in zip(chunk, results, strict=True):
                 found[i] = row
+        if token_log_probs:
+            found = self._explain(found, source, "score", "token_log_probs")
+        if attention:
+            found = self._explain(found, source, "align", "attention")
         return found
+
+    def score(self, texts, translations, batch_size=32):
+        """Tells how likely given translations are.
+
+        Args:
+            texts: list of str.
+            translations: list of str, one for each text.
+            batch_size: as of `translate`.
+
+        Returns:
+            A list of `Score`.
+
+        Raises:
+            ValueError: naming the argument that does not fit.
+        """
+        source, target = self._pairs(texts, translations, batch_size)
+        arrays = self._teacher_forced("score", source, target, batch_size)
+        return [
+            Score(float(array.sum()), ids, array)
+            for ids, array in zip(target, arrays, strict=True)
+        ]
+
+    def align(self, texts, translations, batch_size=32):
+        """Tells where in a text each piece of its translation comes from.
+
+        Args:
+            texts: list of str.
+            translations: list of str, one for each text.
+            batch_size: as of `translate`.
+
+        Returns:
+            A list of float32 arrays `(T, S)`, for each target piece, and eos,
+            the attention to each source piece, and eos: the mean over the
+            heads of the last layer's cross-attention.
+
+        Raises:
+            ValueError: naming the argument that does not fit.
+        """
+        source, target = self._pairs(texts, translations, batch_size)
+        return self._teacher_forced("align", source, target, batch_size)
 
     def tokenize_source(self, texts):
         """Gives the source ids of texts: lists of pieces and eos."""
-        rows = None
-        if isinstance(texts, Iterable) and not isinstance(texts, str):
-            rows = list(texts)
-        if rows is None or not all(isinstance(text, str) for text in rows):
-            raise ValueError(
-                f"texts must be a list of str, got {type(texts).__name__}: "
-                f"{str(texts)[:80]!r}"
-            )
-        pieces = self.source_tokenizer.tokenize(rows)
-        return [[*ids, self.source_tokenizer.eos_id] for ids in pieces]
+        return _tokenize(self.source_tokenizer, "texts", texts)
 
     def pad(self, rows):
         """Fills rows of ids up to an int32 array `(B, S)`."""
@@ -174,18 +265,17 @@ class Translator:
             row[: len(ids)] = ids
         return padded
 
-    def _decode(self, source_ids, strategy, options):
-        """Decodes ids `(B, S)`; gives a list of `Translation` for each row."""
+    def _decode(self, strategy, inputs):
+        """Decodes a batch; gives a list of `Translation` for each row."""
         function = getattr(self.generator, strategy)
         result = {
-            name: tensor.numpy()
-            for name, tensor in function(source_ids, **options).items()
+            name: tensor.numpy() for name, tensor in function(**inputs).items()
         }
-        if strategy == "greedy":
+        if strategy != "beam":
             result = {name: rows[:, None] for name, rows in result.items()}
         return [
             self._translations({name: rows[i] for name, rows in result.items()})
-            for i in range(len(source_ids))
+            for i in range(len(inputs["source_ids"]))
         ]
 
     def _translations(self, row):
@@ -207,6 +297,57 @@ class Translator:
                 Translation(text, float(score), ids, bool(finished))
             )
         return translations or [Translation("", float("-inf"), [], False)]
+
+    def _explain(self, found, source, signature, field):
+        """Adds what teacher forcing tells of every hypothesis."""
+        sources = [source[i] for i, row in enumerate(found) for _ in row]
+        targets = [each.token_ids for row in found for each in row]
+        arrays = iter(self._teacher_forced(signature, sources, targets))
+        return [
+            [each._replace(**{field: next(arrays)}) for each in row]
+            for row in found
+        ]
+
+    def _teacher_forced(self, signature, source, target, batch_size=32):
+        """Runs `score` or `align`; gives an array for each pair of rows."""
+        function = getattr(self.generator, signature)
+        output = SIGNATURES[signature].outputs[0].name
+        found = [None] * len(source)
+        for chunk in _chunks(target, batch_size):
+            arrays = function(
+                self.pad([source[i] for i in chunk]),
+                self.pad([target[i] for i in chunk]),
+            )[output].numpy()
+            for i, array in zip(chunk, arrays, strict=True):
+                found[i] = array[: len(target[i])]
+                if array.ndim > 1:
+                    found[i] = found[i][:, : len(source[i])]
+        return found
+
+    def _pairs(self, texts, translations, batch_size):
+        check_number("batch_size", batch_size, 1)
+        source = self.tokenize_source(texts)
+        target = _tokenize(self.target_tokenizer, "translations", translations)
+        if len(source) != len(target):
+            raise ValueError(
+                "translations must be one for each text, got "
+                f"{len(target)} for {len(source)} texts"
+            )
+        return source, target
+
+    def _prefixes(self, target_prefix, count):
+        """Gives the pieces with which each translation must begin."""
+        if target_prefix is None:
+            target_prefix = ""
+        if isinstance(target_prefix, str):
+            target_prefix = [target_prefix] * count
+        rows = _tokenize(self.target_tokenizer, "target_prefix", target_prefix)
+        if len(rows) != count:
+            raise ValueError(
+                "target_prefix must be a str, or one for each text, got "
+                f"{len(rows)} for {count} texts"
+            )
+        return [ids[:-1] for ids in rows]
 
     def save(self, folder):
         """Writes the model, its tokenizers and what is known of them.
@@ -274,6 +415,34 @@ class Translator:
             source_tokenizer if source == target else Tokenizer.load(target),
             json.loads((folder / _TRAINING).read_text(encoding="utf-8")),
         )
+
+
+def _tokenize(tokenizer, name, texts):
+    """Gives the ids of texts: lists of pieces and eos."""
+    rows = None
+    if isinstance(texts, Iterable) and not isinstance(texts, str):
+        rows = list(texts)
+    if rows is None or not all(isinstance(text, str) for text in rows):
+        raise ValueError(
+            f"{name} must be a list of str, got {type(texts).__name__}: "
+            f"{str(texts)[:80]!r}"
+        )
+    return [[*ids, tokenizer.eos_id] for ids in tokenizer.tokenize(rows)]
+
+
+def _chunks(rows, batch_size):
+    """Splits the indices of rows; rows of like length share a batch."""
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def _seeds(seed, count):
+    """Gives the seed of each row: that of the call and its place in it."""
+    if seed is None:
+        seed = secrets.randbits(31)
+    check_number("seed", seed, -(2**31))
+    return [[seed, i] for i in range(count)]
 
 
 def check_json(training):

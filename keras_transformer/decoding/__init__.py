@@ -1,14 +1,22 @@
-"""Greedy and beam search inside the graph (paper, section 6.1).
+"""Greedy search, beam search and sampling inside the graph (section 6.1).
 
 The searches know a model only as a function; `generator` alone knows the
 Transformer.
 """
 
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import (
+    penalize_repetition,
+    repeated_ngrams,
+)
 from keras_transformer.decoding.generator import Generator
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.length_penalty import gnmt_penalty
 from keras_transformer.decoding.options import STRATEGIES, complete_options
+from keras_transformer.decoding.penalties import (
+    LengthPenalty,
+    coverage_penalty,
+)
+from keras_transformer.decoding.sampling import sample
 from keras_transformer.decoding.signatures import SIGNATURES
 from keras_transformer.decoding.state import Hypotheses, SearchState
 
@@ -17,9 +25,13 @@ __all__ = [
     "STRATEGIES",
     "Generator",
     "Hypotheses",
+    "LengthPenalty",
     "SearchState",
     "beam_search",
     "complete_options",
-    "gnmt_penalty",
+    "coverage_penalty",
     "greedy_search",
+    "penalize_repetition",
+    "repeated_ngrams",
+    "sample",
 ]

@@ -5,7 +5,9 @@ import tensorflow as tf
 
 from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.options import PENALTY_LIMIT
+from keras_transformer.decoding.logits import log_prob_of
+from keras_transformer.decoding.options import RANGES
+from keras_transformer.decoding.sampling import sample
 from keras_transformer.decoding.signatures import SIGNATURES, as_function
 from keras_transformer.decoding.state import SearchState
 
@@ -16,17 +18,26 @@ EXTRA_LENGTH = 50
 class Generator:
     """Decodes with a Transformer, in Python and in every export alike.
 
-    `greedy` and `beam` are `tf.function`s whose options are tensors, so that
-    one trace serves all calls and the exports take the same options as
-    inputs. They follow `keras_transformer.decoding.signatures.SIGNATURES`.
+    `greedy`, `beam`, `sample`, `score` and `align` are `tf.function`s whose
+    options are tensors, so that one trace serves all calls and the exports
+    take the same options as inputs. They follow
+    `keras_transformer.decoding.signatures.SIGNATURES`; the options are those
+    of `greedy_search`, `beam_search` and `sample`.
 
-    Values that a graph cannot refuse are mended, everywhere alike: an id
-    outside the source vocabulary counts as unk; `beam_size` is at least 1;
-    `num_hypotheses` at least 1 and at most `beam_size`; `length_penalty` is
-    kept in [-10, 10]; `min_length` is at least 0; a negative `max_length`
-    means each row's own source length (ids other than pad) + 50. A source
-    without a piece (eos or padding alone) generates nothing: length 0, score
-    0, not finished.
+    - `score` gives the log-probability of each of `target_ids` (pieces and
+      eos) after those before it, 0 on padding, and their sum;
+    - `align` gives, for each of them, the attention to each source position
+      when it was predicted: the mean over the heads of the last layer's
+      cross-attention, 0 on padding.
+
+    Values that a graph cannot refuse are mended, everywhere alike: an option
+    outside its range counts as the nearest value in it
+    (`keras_transformer.decoding.options.RANGES`), `num_hypotheses` at most as
+    `beam_size`; an id outside the vocabulary, or a forced or scored bos,
+    counts as unk; a forbidden id outside it forbids nothing. A negative
+    `max_length` means each row's own source length (ids other than pad) +
+    50. A source without a piece (eos or padding alone) generates nothing:
+    length 0, score 0, not finished.
 
     Args:
         transformer: `Transformer`, on the TensorFlow backend.
@@ -55,6 +66,7 @@ class Generator:
                 f"target_vocab_size={target_vocab_size}"
             )
         self.transformer = transformer
+        self.target_vocab_size = target_vocab_size
         self.forbidden_ids = [
             transformer.pad_id,
             transformer.bos_id,
@@ -62,52 +74,85 @@ class Generator:
         ]
         self.greedy = as_function(self._greedy, SIGNATURES["greedy"])
         self.beam = as_function(self._beam, SIGNATURES["beam"])
+        self.sample = as_function(self._sample, SIGNATURES["sample"])
+        self.score = as_function(self._score, SIGNATURES["score"])
+        self.align = as_function(self._align, SIGNATURES["align"])
 
-    def _greedy(self, source_ids, max_length, min_length):
-        source_ids, max_lengths = self._prepare(source_ids, max_length)
-        result = greedy_search(
+    def _greedy(self, source_ids, **options):
+        return self._search(greedy_search, source_ids, (), options)
+
+    def _beam(self, source_ids, **options):
+        return self._search(beam_search, source_ids, (), options)
+
+    def _sample(self, source_ids, seed, **options):
+        return self._search(sample, source_ids, (seed,), options)
+
+    def _search(self, search, source_ids, arguments, options):
+        """Runs a search with the options of its signature."""
+        options = {name: _clip(name, value) for name, value in options.items()}
+        if "num_hypotheses" in options:
+            options["num_hypotheses"] = tf.minimum(
+                options["num_hypotheses"], options["beam_size"]
+            )
+        source_ids, max_lengths = self._prepare(
+            source_ids, options.pop("max_length")
+        )
+        options["target_prefix"] = self._known(options["target_prefix"])
+        options["forbidden_ids"] = tf.concat(
+            [self.forbidden_ids, options["forbidden_ids"]], axis=0
+        )
+        model = self.transformer
+        result = search(
             self._step,
-            self._start(source_ids),
+            SearchState(*model.start(source_ids)),
             max_lengths,
-            min_length=min_length,
-            **self._special_ids(),
+            *arguments,
+            pad_id=model.pad_id,
+            bos_id=model.bos_id,
+            eos_id=model.eos_id,
+            **options,
         )
         return result._asdict()
 
-    def _beam(
-        self,
-        source_ids,
-        beam_size,
-        num_hypotheses,
-        length_penalty,
-        max_length,
-        min_length,
-    ):
-        source_ids, max_lengths = self._prepare(source_ids, max_length)
-        beam_size = tf.maximum(beam_size, 1)
-        result = beam_search(
-            self._step,
-            self._start(source_ids),
-            max_lengths,
-            beam_size=beam_size,
-            num_hypotheses=tf.clip_by_value(num_hypotheses, 1, beam_size),
-            length_penalty=tf.clip_by_value(
-                length_penalty, -PENALTY_LIMIT, PENALTY_LIMIT
-            ),
-            min_length=min_length,
-            **self._special_ids(),
+    def _step(self, token_ids, position, state):
+        logits, caches, attention = self.transformer.step(
+            token_ids, position, state.sentence, state.hypothesis
         )
-        return result._asdict()
+        return logits, SearchState(state.sentence, caches, attention)
+
+    def _score(self, source_ids, target_ids):
+        source_ids, _ = self._prepare(source_ids, -1)
+        target_ids = self._known(target_ids)
+        inputs = {
+            "source_ids": source_ids,
+            "target_ids": self._shifted(target_ids),
+        }
+        logits = tf.cast(self.transformer(inputs, training=False), tf.float32)
+        log_probs = tf.where(
+            target_ids == self.transformer.pad_id,
+            0.0,
+            log_prob_of(logits, target_ids),
+        )
+        return {
+            "token_log_probs": log_probs,
+            "scores": tf.reduce_sum(log_probs, axis=1),
+        }
+
+    def _align(self, source_ids, target_ids):
+        source_ids, _ = self._prepare(source_ids, -1)
+        target_ids = self._known(target_ids)
+        weights = self.transformer.align(source_ids, self._shifted(target_ids))
+        attention = tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
+        real = target_ids[:, :, None] != self.transformer.pad_id
+        return {"attention": tf.where(real, attention, 0.0)}
 
     def _prepare(self, source_ids, max_length):
         """Mends the ids and finds the largest length of each row."""
         model = self.transformer
-        known = tf.logical_and(
-            source_ids >= 0, source_ids < model.source_vocab_size
-        )
+        known = (source_ids >= 0) & (source_ids < model.source_vocab_size)
         source_ids = tf.where(known, source_ids, model.unk_id)
         not_pad = source_ids != model.pad_id
-        pieces = tf.logical_and(not_pad, source_ids != model.eos_id)
+        pieces = not_pad & (source_ids != model.eos_id)
         source_lengths = tf.reduce_sum(tf.cast(not_pad, tf.int32), axis=1)
         max_lengths = tf.where(
             max_length < 0,
@@ -118,19 +163,23 @@ class Generator:
             tf.reduce_any(pieces, axis=1), max_lengths, 0
         )
 
-    def _start(self, source_ids):
-        return SearchState(*self.transformer.start(source_ids))
+    def _known(self, target_ids):
+        """Turns target ids that are never generated into unk."""
+        known = (target_ids >= 0) & (target_ids < self.target_vocab_size)
+        known &= target_ids != self.transformer.bos_id
+        return tf.where(known, target_ids, self.transformer.unk_id)
 
-    def _step(self, token_ids, position, state):
-        logits, caches, _ = self.transformer.step(
-            token_ids, position, state.sentence, state.hypothesis
-        )
-        return logits, SearchState(state.sentence, caches)
+    def _shifted(self, target_ids):
+        """Makes the decoder's input: bos, and the ids but the last."""
+        bos = tf.fill((tf.shape(target_ids)[0], 1), self.transformer.bos_id)
+        return tf.concat([bos, target_ids], axis=1)[:, :-1]
 
-    def _special_ids(self):
-        return {
-            "pad_id": self.transformer.pad_id,
-            "bos_id": self.transformer.bos_id,
-            "eos_id": self.transformer.eos_id,
-            "forbidden_ids": self.forbidden_ids,
-        }
+
+def _clip(name, value):
+    """Keeps an option within its range."""
+    if name not in RANGES:
+        return value
+    smallest, largest = RANGES[name]
+    if largest is not None:
+        value = tf.minimum(value, largest)
+    return tf.maximum(value, smallest)

@@ -1,24 +1,15 @@
 """Greedy search: always the likeliest next id."""
 
-from typing import NamedTuple
-
 import tensorflow as tf
 
+from keras_transformer.decoding.constraints import Constraints, when
 from keras_transformer.decoding.logits import (
     IMPOSSIBLE,
     allowed_candidates,
-    forbid_early_eos,
+    log_prob_of,
 )
-from keras_transformer.decoding.state import Hypotheses, loop_shapes
-
-
-class _Loop(NamedTuple):
-    position: object  # () int32
-    token_ids: object  # (B, t + 1) int32, bos first
-    scores: object  # (B,) float32
-    lengths: object  # (B,) int32
-    finished: object  # (B,) bool
-    state: object
+from keras_transformer.decoding.prefix import forced_at, forced_ids
+from keras_transformer.decoding.single import single_search
 
 
 def greedy_search(
@@ -26,11 +17,14 @@ def greedy_search(
     state,
     max_lengths,
     *,
+    target_prefix=None,
     min_length=0,
+    forbidden_ids=None,
+    no_repeat_ngram_size=0,
+    repetition_penalty=1.0,
     pad_id=0,
     bos_id=1,
     eos_id=2,
-    forbidden_ids=None,
 ):
     """Extends each sentence by its likeliest next id until eos.
 
@@ -44,12 +38,20 @@ def greedy_search(
         state: `SearchState` of `B` rows.
         max_lengths: int32 `(B,)`, the largest length of each row; 0 and less
             generates nothing.
+        target_prefix: int32 `(B, P)`, ids that each row must generate first,
+            padded at the end, or `(1, P)` for all rows the same. What is
+            forced is generated whatever the other options say.
         min_length: int or int32 scalar; eos is not allowed earlier.
+        forbidden_ids: sequence of ids that are never generated; by default
+            `pad_id` and `bos_id`.
+        no_repeat_ngram_size: int or int32 scalar, `n`: no `n` ids may occur
+            twice in a row's output, see `repeated_ngrams`; 0 is off.
+        repetition_penalty: float or float32 scalar, see
+            `penalize_repetition`; 1 is off. It changes which id is likeliest
+            and not the score.
         pad_id: int, fills rows up.
         bos_id: int, the id at position 0.
         eos_id: int, ends a sentence.
-        forbidden_ids: sequence of ids that are never generated; by default
-            `pad_id` and `bos_id`.
 
     Returns:
         `Hypotheses`; scores are plain log-probabilities of the model.
@@ -70,63 +72,55 @@ def greedy_search(
     >>> print(result.lengths.numpy(), result.finished.numpy())
     [4 2] [ True False]
     """
-    if forbidden_ids is None:
-        forbidden_ids = (pad_id, bos_id)
-    max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
+    constraints = Constraints(
+        eos_id,
+        (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,
+        min_length,
+        no_repeat_ngram_size,
+        repetition_penalty,
+    )
 
-    def unfinished(loop):
-        possible = loop.scores > IMPOSSIBLE
-        within = loop.position < max_lengths
-        return possible & within & tf.logical_not(loop.finished)
+    def choose(logits, token_ids, position, forced):
+        def likeliest():
+            return _first(
+                *allowed_candidates(logits, 1, constraints.forbidden(position))
+            )
 
-    def body(loop):
-        logits, state = step(loop.token_ids[:, -1], loop.position, loop.state)
-        log_probs, ids = allowed_candidates(
-            tf.cast(logits, tf.float32),
-            1,
-            forbid_early_eos(forbidden_ids, eos_id, loop.position, min_length),
+        def likeliest_under_constraints():
+            log_prob, next_id = _first(
+                *constraints.candidates(
+                    logits, 1, token_ids, position, forced_at(position, forced)
+                )
+            )
+            # Chosen by penalized logits, scored by those of the model.
+            return (
+                tf.where(
+                    log_prob > IMPOSSIBLE,
+                    log_prob_of(logits, next_id),
+                    IMPOSSIBLE,
+                ),
+                next_id,
+            )
+
+        return when(
+            constraints.bind(position, forced),
+            likeliest_under_constraints,
+            likeliest,
         )
-        log_prob, best = tf.math.top_k(log_probs, 1)
-        log_prob = log_prob[:, 0]
-        next_ids = tf.gather(ids, best, batch_dims=1)[:, 0]
-        active = unfinished(loop)
-        next_ids = tf.where(active, next_ids, pad_id)
-        return _Loop(
-            position=loop.position + 1,
-            token_ids=tf.concat([loop.token_ids, next_ids[:, None]], axis=1),
-            scores=loop.scores + tf.where(active, log_prob, 0.0),
-            lengths=loop.lengths + tf.cast(active, tf.int32),
-            finished=tf.logical_or(
-                loop.finished, tf.logical_and(active, next_ids == eos_id)
-            ),
-            state=state,
-        )
 
-    start = _Loop(
-        position=tf.constant(0),
-        token_ids=tf.fill((tf.size(max_lengths), 1), bos_id),
-        scores=tf.zeros_like(max_lengths, tf.float32),
-        lengths=tf.zeros_like(max_lengths),
-        finished=tf.zeros_like(max_lengths, tf.bool),
-        state=state,
+    return single_search(
+        step,
+        choose,
+        state,
+        forced_ids(target_prefix, tf.size(max_lengths), pad_id),
+        max_lengths,
+        pad_id=pad_id,
+        bos_id=bos_id,
+        eos_id=eos_id,
     )
-    end = tf.while_loop(
-        lambda *loop: tf.reduce_any(unfinished(_Loop(*loop))),
-        lambda *loop: tuple(body(_Loop(*loop))),
-        tuple(start),
-        shape_invariants=tuple(
-            loop_shapes(start)._replace(token_ids=tf.TensorShape([None, None]))
-        ),
-    )
-    end = _Loop(*end)
-    # As in beam search, a row that came to a dead end has no hypothesis.
-    dead = tf.equal(end.scores, IMPOSSIBLE)
-    lengths = tf.where(dead, 0, end.lengths)
-    token_ids = tf.where(dead[:, None], pad_id, end.token_ids[:, 1:])
-    longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
-    return Hypotheses(
-        tf.gather(token_ids, tf.range(longest), axis=1),
-        lengths,
-        end.scores,
-        end.finished & tf.logical_not(dead),
-    )
+
+
+def _first(log_probs, ids):
+    """Takes the likeliest candidate; of equal ones the lower id."""
+    log_probs, best = tf.math.top_k(log_probs, 1)
+    return log_probs[:, 0], tf.gather(ids, best, batch_dims=1)[:, 0]

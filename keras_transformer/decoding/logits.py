@@ -6,6 +6,18 @@ import tensorflow as tf
 IMPOSSIBLE = float("-inf")
 
 
+def log_normalizer(logits):
+    """Computes what a log-probability is less than its logit: logsumexp.
+
+    Args:
+        logits: float32 `(..., V)`.
+
+    Returns:
+        float32 `(..., 1)`.
+    """
+    return tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+
+
 def allowed_candidates(logits, count, forbidden_ids):
     """Finds the likeliest allowed ids of each row.
 
@@ -15,41 +27,78 @@ def allowed_candidates(logits, count, forbidden_ids):
     Args:
         logits: float32 `(R, V)`.
         count: int or int32 scalar, how many candidates are wanted.
-        forbidden_ids: int32 `(M,)`; -1 forbids nothing.
+        forbidden_ids: int32 `(R, M)`, or `(1, M)` if all rows have the same;
+            -1 forbids nothing.
 
     Returns:
         log-probabilities float32 `(R, C)` and ids int32 `(R, C)`, likeliest
         first, ties by lower id, `C = min(count + M, V)`. The probabilities
-        are the model's own, forbidden ids included in the normaliser; a
-        candidate that is forbidden or impossible has minus infinity, and may
-        stand anywhere.
+        are those of all logits, forbidden ids included; a candidate that is
+        forbidden or impossible has minus infinity, and may stand anywhere.
     """
-    num_forbidden = tf.shape(forbidden_ids)[0]
+    num_forbidden = tf.shape(forbidden_ids)[1]
     size = tf.minimum(count + num_forbidden, tf.shape(logits)[1])
     values, ids = tf.math.top_k(logits, size)
     forbidden = tf.reduce_any(
-        tf.equal(ids[:, :, None], forbidden_ids[None, None, :]), axis=2
+        tf.equal(ids[:, :, None], forbidden_ids[:, None, :]), axis=2
     )
     # A row that is all minus infinity has that as its normalizer too, and
     # their difference would be NaN.
     possible = tf.logical_and(values > IMPOSSIBLE, tf.logical_not(forbidden))
-    normalizer = tf.reduce_logsumexp(logits, axis=1, keepdims=True)
-    return tf.where(possible, values - normalizer, IMPOSSIBLE), ids
+    log_probs = values - log_normalizer(logits)
+    return tf.where(possible, log_probs, IMPOSSIBLE), ids
 
 
-def forbid_early_eos(forbidden_ids, eos_id, position, min_length):
-    """Adds eos to the forbidden ids while a hypothesis is too short.
+def log_prob_of(logits, token_ids):
+    """Looks up the log-probability of one id for each row of logits.
 
     Args:
-        forbidden_ids: sequence of ints, or int32 `(M,)`.
-        eos_id: int.
-        position: int32 scalar, number of ids generated so far.
-        min_length: int32 scalar, the smallest length, eos included.
+        logits: float32 `(..., V)`.
+        token_ids: int32 `(...)`.
 
     Returns:
-        int32 `(M + 1,)`, the last one eos or -1.
+        float32 `(...)`; minus infinity for an id that is impossible.
     """
-    early_eos = tf.where(position + 1 < min_length, eos_id, -1)
-    return tf.concat(
-        [tf.cast(forbidden_ids, tf.int32), tf.reshape(early_eos, (1,))], axis=0
+    chosen = tf.gather(logits, token_ids, batch_dims=token_ids.shape.rank)
+    log_prob = chosen - tf.squeeze(log_normalizer(logits), axis=-1)
+    return tf.where(chosen > IMPOSSIBLE, log_prob, IMPOSSIBLE)
+
+
+def replace_logits(logits, token_ids, values):
+    """Writes logits of some ids of each row.
+
+    Args:
+        logits: float32 `(R, V)`.
+        token_ids: int32 `(R, M)`; where an id comes twice its values agree.
+        values: float32 `(R, M)`.
+
+    Returns:
+        float32 `(R, V)`.
+    """
+    rows = tf.range(tf.shape(logits)[0])[:, None] + tf.zeros_like(token_ids)
+    return tf.tensor_scatter_nd_update(
+        logits, tf.stack([rows, token_ids], axis=2), values
+    )
+
+
+def mask_forbidden(logits, forbidden_ids, pad_id):
+    """Makes forbidden ids impossible.
+
+    Args:
+        logits: float32 `(R, V)`.
+        forbidden_ids: int32 `(R, M)`, `M` at least 1, or `(1, M)` if all rows
+            have the same; those outside the vocabulary forbid nothing.
+        pad_id: int, forbidden in any case.
+
+    Returns:
+        float32 `(R, V)`, minus infinity where an id is forbidden.
+    """
+    rows, vocab_size = tf.unstack(tf.shape(logits))
+    known = (forbidden_ids >= 0) & (forbidden_ids < vocab_size)
+    # A scatter has no index for nothing: what forbids nothing stands for pad.
+    ids = tf.where(known, forbidden_ids, pad_id)
+    ids = tf.concat([ids, tf.fill((tf.shape(ids)[0], 1), pad_id)], axis=1)
+    ids += tf.zeros((rows, 1), tf.int32)
+    return replace_logits(
+        logits, ids, tf.zeros_like(ids, tf.float32) + IMPOSSIBLE
     )

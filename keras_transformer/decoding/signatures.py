@@ -17,7 +17,8 @@ class Argument(NamedTuple):
     name: string.
     dtype: string.
     shape: tuple of axis names; () is a scalar.
-    default: number, or None where the caller must give it.
+    default: number, or nested tuple of the rank of `shape`; None where the
+        caller must give it.
     """
 
     name: str
@@ -34,16 +35,37 @@ class Signature(NamedTuple):
 
 
 _SOURCE_IDS = Argument("source_ids", "int32", ("batch", "source"))
+_TARGET_IDS = Argument("target_ids", "int32", ("batch", "target"))
 _TEXT = Argument("text", "string", ("batch",))
+_SEED = Argument("seed", "int32", ("batch", "two"))
+
 _LENGTHS = (
     Argument("max_length", "int32", (), -1),
     Argument("min_length", "int32", (), 0),
+)
+# What greedy, beam and sample share beside the lengths.
+_CONSTRAINTS = (
+    Argument("no_repeat_ngram_size", "int32", (), 0),
+    Argument("repetition_penalty", "float32", (), 1.0),
+    Argument("target_prefix", "int32", ("prefixes", "prefix"), ((),)),
+    Argument("forbidden_ids", "int32", ("forbidden",), ()),
 )
 _BEAM_OPTIONS = (
     Argument("beam_size", "int32", (), 4),
     Argument("num_hypotheses", "int32", (), 1),
     Argument("length_penalty", "float32", (), 0.6),
     *_LENGTHS,
+    Argument("length_penalty_form", "int32", (), 0),
+    Argument("coverage_penalty", "float32", (), 0.0),
+    Argument("early_stopping", "int32", (), 0),
+    *_CONSTRAINTS,
+)
+_SAMPLE_OPTIONS = (
+    Argument("temperature", "float32", (), 1.0),
+    Argument("top_k", "int32", (), 0),
+    Argument("top_p", "float32", (), 1.0),
+    *_LENGTHS,
+    *_CONSTRAINTS,
 )
 
 
@@ -57,9 +79,25 @@ def _hypotheses(*axes):
 
 
 SIGNATURES = {
-    "greedy": Signature((_SOURCE_IDS, *_LENGTHS), _hypotheses("batch")),
+    "greedy": Signature(
+        (_SOURCE_IDS, *_LENGTHS, *_CONSTRAINTS), _hypotheses("batch")
+    ),
     "beam": Signature(
         (_SOURCE_IDS, *_BEAM_OPTIONS), _hypotheses("batch", "hypotheses")
+    ),
+    "sample": Signature(
+        (_SOURCE_IDS, _SEED, *_SAMPLE_OPTIONS), _hypotheses("batch")
+    ),
+    "score": Signature(
+        (_SOURCE_IDS, _TARGET_IDS),
+        (
+            Argument("token_log_probs", "float32", ("batch", "target")),
+            Argument("scores", "float32", ("batch",)),
+        ),
+    ),
+    "align": Signature(
+        (_SOURCE_IDS, _TARGET_IDS),
+        (Argument("attention", "float32", ("batch", "target", "source")),),
     ),
     "translate": Signature(
         (_TEXT, *_BEAM_OPTIONS),
@@ -71,7 +109,7 @@ SIGNATURES = {
 }
 
 # Names of the signatures that take and give token ids.
-TOKEN_SIGNATURES = ("greedy", "beam")
+TOKEN_SIGNATURES = ("greedy", "beam", "sample", "score", "align")
 
 
 def input_specs(signature):
@@ -95,8 +133,8 @@ def as_function(function, signature):
     """Makes the `tf.function` of a signature: one trace, named inputs.
 
     Args:
-        function: takes the inputs by position, as tensors; returns a dict of
-            the outputs.
+        function: takes the inputs by name, as tensors; returns a dict of the
+            outputs.
         signature: `Signature`.
 
     Returns:
@@ -124,7 +162,7 @@ def as_function(function, signature):
     def call(*args, **kwargs):
         inputs = parameters.bind(*args, **kwargs)
         inputs.apply_defaults()
-        return function(*inputs.arguments.values())
+        return function(**inputs.arguments)
 
     call.__signature__ = parameters
     # Nothing here needs autograph: the loops are `tf.while_loop`s already.

@@ -5,12 +5,14 @@ returns `(logits, state)`:
 
 - `token_ids`: int32 `(R,)`, the last id of each hypothesis, bos at first;
 - `position`: int32 scalar, the position of these ids, 0 for bos;
-- `state`: a `SearchState`; `step` returns one of the same structure;
+- `state`: a `SearchState`; `step` returns one with the same `sentence` and a
+  `hypothesis` of the same structure;
 - `logits`: float `(R, V)` for the next id. They need not be normalised; minus
   infinity means impossible.
 
 `R = B * K` rows are `K` hypotheses for each of `B` sentences; row `b * K + k`
-is hypothesis `k` of sentence `b`. Greedy search has `K = 1`.
+is hypothesis `k` of sentence `b`. Greedy search and sampling have `K = 1`.
+`B` falls as sentences are done and leave, so `step` takes it from its inputs.
 """
 
 from typing import NamedTuple
@@ -22,14 +24,19 @@ class SearchState(NamedTuple):
     """What a model keeps between steps, sorted by what it belongs to.
 
     sentence: any nest of tensors `(B, ...)`, the same for all hypotheses of a
-        sentence, such as keys and values of the memory. Never copied.
+        sentence, such as keys and values of the memory. Never copied for
+        each hypothesis, and never changed by a step.
     hypothesis: any nest of tensors `(R, ...)` that follow their hypothesis
         when the search reorders them, such as a cache. When a search starts
         they have `B` rows. An axis that is empty then may grow.
+    attention: float `(B, H, K, S)`, how much each hypothesis attended to
+        each position of the source in this step, by head; 0 on padding. Only
+        a coverage penalty reads it; a model may leave it out.
     """
 
     sentence: object = ()
     hypothesis: object = ()
+    attention: object = ()
 
 
 class Hypotheses(NamedTuple):
@@ -38,8 +45,8 @@ class Hypotheses(NamedTuple):
     token_ids: int32 `(B, T)`, generated ids, eos included and bos not, filled
         up with pad; `T` is the largest of `lengths`.
     lengths: int32 `(B,)`, how many ids were generated, eos included.
-    scores: float32 `(B,)`, log-probability in nats (greedy), or
-        log-probability over length penalty (beam).
+    scores: float32 `(B,)`, log-probability in nats (greedy, sampling), or
+        what beam search ranks by.
     finished: bool `(B,)`, whether the hypothesis ends in eos; if not it was
         cut at its largest length.
     """
@@ -50,18 +57,18 @@ class Hypotheses(NamedTuple):
     finished: object
 
 
-def select_rows(hypothesis, rows):
-    """Reorders a nest of tensors by their first axis.
+def select_rows(nest, rows):
+    """Takes rows of each tensor of a nest.
 
     Args:
-        hypothesis: nest of tensors `(R, ...)`.
-        rows: int32 `(R2,)`, the rows to take.
+        nest: nest of tensors `(R, ...)`.
+        rows: int32 `(R2,)`, the rows to take, in order.
 
     Returns:
         The same nest with tensors `(R2, ...)`.
     """
     return tf.nest.map_structure(
-        lambda tensor: tf.gather(tensor, rows, axis=0), hypothesis
+        lambda tensor: tf.gather(tensor, rows, axis=0), nest
     )
 
 
@@ -76,7 +83,7 @@ def loop_shapes(loop_variables):
     """
 
     def loop_shape(tensor):
-        if tensor.shape.rank == 0:
+        if tensor.shape.rank in (0, None):
             return tensor.shape
         return tf.TensorShape(
             [None, *(size or None for size in tensor.shape[1:])]

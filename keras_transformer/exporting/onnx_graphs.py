@@ -1,21 +1,15 @@
 """The Translator as ONNX graphs that share one file of weights."""
 
-import logging
-
-import numpy as np
-
 from keras_transformer.decoding.signatures import (
     SIGNATURES,
     TOKEN_SIGNATURES,
-    input_specs,
 )
 from keras_transformer.exporting.float32 import float32_translator
 from keras_transformer.exporting.metadata import write_metadata
+from keras_transformer.exporting.onnx_conversion import convert
 from keras_transformer.exporting.onnx_weights import share_weights
 from keras_transformer.exporting.parity import check_parity, require_parity
 from keras_transformer.folders import new_folder, refuse_existing
-
-OPSET = 18
 
 
 def export_onnx(translator, folder, sentences=None):
@@ -47,7 +41,7 @@ def export_onnx(translator, folder, sentences=None):
     onnx = import_onnx()
     translator = float32_translator(translator)
     models = {
-        name: _convert(getattr(translator.generator, name), SIGNATURES[name])
+        name: convert(getattr(translator.generator, name), SIGNATURES[name])
         for name in TOKEN_SIGNATURES
     }
     for name, model in models.items():
@@ -78,49 +72,6 @@ def import_onnx():
             "pip install 'keras-transformer-seq2seq[export]'"
         ) from error
     return onnx
-
-
-def _convert(function, signature):
-    """Converts a `tf.function` and gives its graph the contract's names."""
-    import onnx
-    import tf2onnx
-
-    logging.getLogger("tf2onnx").setLevel(logging.WARNING)
-    model, _ = tf2onnx.convert.from_function(
-        function,
-        input_signature=input_specs(signature),
-        opset=OPSET,
-        custom_op_handlers={"SelectV2": (_select, [])},
-    )
-    graph = model.graph
-    values = {value.name: value for value in (*graph.input, *graph.output)}
-    for argument in (*signature.inputs, *signature.outputs):
-        shape = values[argument.name].type.tensor_type.shape
-        del shape.dim[:]
-        for axis in argument.shape:
-            shape.dim.add().dim_param = axis
-    outputs = [values[argument.name] for argument in signature.outputs]
-    del graph.output[:]
-    graph.output.extend(outputs)
-    # An initializer with the name of an input is the default of that input.
-    graph.initializer.extend(
-        onnx.numpy_helper.from_array(
-            np.array(argument.default, argument.dtype), argument.name
-        )
-        for argument in signature.inputs
-        if argument.default is not None
-    )
-    return model
-
-
-def _select(context, node, name, args):
-    """Converts SelectV2 to Where.
-
-    tf2onnx would write `mask * a + (1 - mask) * b`, which is NaN wherever the
-    value that is not selected is infinite.
-    """
-    del context, name, args
-    node.type = "Where"
 
 
 def _refuse_other_operators(name, model):

@@ -2,7 +2,11 @@
 
 import tensorflow as tf
 
-from keras_transformer.decoding.signatures import SIGNATURES, as_function
+from keras_transformer.decoding.signatures import (
+    SIGNATURES,
+    TOKEN_SIGNATURES,
+    as_function,
+)
 from keras_transformer.exporting.float32 import float32_translator
 from keras_transformer.exporting.metadata import write_metadata
 from keras_transformer.exporting.parity import check_parity, require_parity
@@ -58,8 +62,8 @@ def export_saved_model(translator, folder, sentences=None, text=True):
 def _module(translator, text):
     """Holds the functions, and all they need, for TensorFlow to save."""
     module = tf.Module()
-    module.greedy = translator.generator.greedy
-    module.beam = translator.generator.beam
+    for name in TOKEN_SIGNATURES:
+        setattr(module, name, getattr(translator.generator, name))
     module.variables_of_model = [
         weight.value for weight in translator.transformer.weights
     ]
@@ -78,11 +82,11 @@ def _translate_function(translator):
     source, target = translator.source_tokenizer, translator.target_tokenizer
     beam = translator.generator.beam
 
-    def translate(text, *options):
+    def translate(text, **options):
         pieces = source.tokenize_tensor(text)
         eos = tf.fill((tf.size(text), 1), source.eos_id)
         source_ids = tf.concat([pieces, eos], axis=1).to_tensor(source.pad_id)
-        result = beam(source_ids, *options)
+        result = beam(source_ids, **options)
         rows = tf.shape(result["lengths"])
         # Without eos, and one row for each hypothesis.
         lengths = result["lengths"] - tf.cast(result["finished"], tf.int32)

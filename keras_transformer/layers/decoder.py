@@ -30,9 +30,12 @@ class Decoder(keras.layers.Layer):
         memory_attention_mask: bool tensor that broadcasts to `(B, T, S)`,
             usually `padding_mask(source_ids)`, or None.
         training: bool, whether dropout is on.
+        return_weights: bool, whether to return the cross-attention of the
+            last layer too.
 
     Returns:
-        Float tensor `(B, T, D)`.
+        Float tensor `(B, T, D)`; with `return_weights` a pair of it and the
+        cross-attention weights `(B, H, T, S)`.
 
     Raises:
         ValueError: if `num_layers` is not a positive int, and as
@@ -63,19 +66,22 @@ class Decoder(keras.layers.Layer):
         attention_mask=None,
         memory_attention_mask=None,
         training=None,
+        return_weights=False,
         memory_mask=None,
     ):
-        states = inputs
+        states, weights = inputs, None
         for layer in self.layers:
-            states = layer(
+            states, weights = layer(
                 states,
                 memory,
                 attention_mask=attention_mask,
                 memory_attention_mask=memory_attention_mask,
                 training=training,
+                return_weights=True,
                 memory_mask=memory_mask,
             )
-        return self.finish(states)
+        states = self.finish(states)
+        return (states, weights) if return_weights else states
 
     def project_memory(self, memory):
         """Computes the keys and values that every step will read.
@@ -116,9 +122,17 @@ class Decoder(keras.layers.Layer):
         """Applies the final norm of a pre-norm stack, if there is one."""
         return states if self.final_norm is None else self.final_norm(states)
 
-    def compute_output_shape(self, inputs_shape, memory_shape):
+    def compute_output_spec(
+        self, inputs, memory, *args, return_weights=False, **kwargs
+    ):
         # Written down, so that making a model need not trace the layers.
-        return inputs_shape
+        states = keras.KerasTensor(inputs.shape, self.compute_dtype)
+        if not return_weights:
+            return states
+        heads = self.layers[0].cross_attention.num_heads
+        batch, length = inputs.shape[:2]
+        shape = (batch, heads, length, memory.shape[1])
+        return states, keras.KerasTensor(shape, self.compute_dtype)
 
     def get_config(self):
         return {

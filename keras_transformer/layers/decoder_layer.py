@@ -46,10 +46,13 @@ class DecoderLayer(keras.layers.Layer):
         memory_attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
             None.
         training: bool, whether dropout is on.
+        return_weights: bool, whether to return the cross-attention too.
 
     Returns:
-        Float tensor `(B, T, D)`. Position `t` depends on positions `<= t` of
-        `inputs` only, so padding at the end of a target needs no mask.
+        Float tensor `(B, T, D)`; with `return_weights` a pair of it and the
+        cross-attention weights `(B, H, T, S)`. Position `t` depends on
+        positions `<= t` of `inputs` only, so padding at the end of a target
+        needs no mask.
 
     Raises:
         ValueError: as `MultiHeadAttention`, `FeedForward` and `AddNorm`.
@@ -113,11 +116,12 @@ class DecoderLayer(keras.layers.Layer):
         attention_mask=None,
         memory_attention_mask=None,
         training=None,
+        return_weights=False,
         memory_mask=None,
     ):
         if memory_mask is not None:
             memory_mask = ops.expand_dims(memory_mask, axis=1)
-        outputs, _ = self.forward(
+        outputs, weights = self.forward(
             inputs,
             self_attend=lambda states: self.self_attention(
                 states,
@@ -131,7 +135,7 @@ class DecoderLayer(keras.layers.Layer):
             memory_mask=combine_masks(memory_attention_mask, memory_mask),
             training=training,
         )
-        return outputs
+        return (outputs, weights) if return_weights else outputs
 
     def step(self, inputs, memory, memory_mask, cache, position):
         """Decodes one position.

@@ -1,0 +1,169 @@
+"""What may come next: the options that greedy, beam and sampling share."""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.decoding.logits import (
+    allowed_candidates,
+    replace_logits,
+)
+from keras_transformer.decoding.prefix import any_forced, force
+
+
+class Constraints(NamedTuple):
+    """Options that change which ids may come next, and how likely they are.
+
+    Each may be a number or a scalar tensor, so that one graph serves all
+    values; the work for those that are numbers and off is left out.
+
+    eos_id: int.
+    forbidden_ids: sequence of ints, or int32 `(M,)`: never generated.
+    min_length: int32, eos is not allowed earlier.
+    no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 and less is off.
+    repetition_penalty: float32, see `penalize_repetition`; 1 is off.
+    """
+
+    eos_id: int
+    forbidden_ids: object = ()
+    min_length: object = 0
+    no_repeat_ngram_size: object = 0
+    repetition_penalty: object = 1.0
+
+    def bind(self, position, forced):
+        """Whether more than `forbidden` matters at a position.
+
+        Args:
+            position: int32 scalar.
+            forced: int32 `(B, P + 1)` of `forced_ids`.
+
+        Returns:
+            bool scalar, or a Python bool where it is known beforehand.
+        """
+        return (
+            (self.no_repeat_ngram_size > 0)
+            | (self.repetition_penalty != 1.0)
+            | any_forced(position, forced)
+        )
+
+    def forbidden(self, position):
+        """Lists what no hypothesis may generate at a position.
+
+        Args:
+            position: int32 scalar, number of ids generated so far.
+
+        Returns:
+            int32 `(1, M + 1)`, the last one eos, or -1 where it is allowed.
+        """
+        early_eos = tf.where(position + 1 < self.min_length, self.eos_id, -1)
+        ids = tf.cast(self.forbidden_ids, tf.int32)
+        ids = tf.concat([ids, tf.reshape(early_eos, (1,))], axis=0)
+        return ids[None, :]
+
+    def look_back(self, logits, token_ids, position):
+        """Applies what depends on the ids that were generated before.
+
+        Args:
+            logits: float32 `(R, V)`.
+            token_ids: int32 `(R, t + 1)`, bos first.
+            position: int32 scalar, `t`.
+
+        Returns:
+            logits float32 `(R, V)`, and the forbidden ids of each row, int32
+            `(R, M + t + 2)`.
+        """
+        always = self.forbidden(position) + tf.zeros_like(token_ids[:, :1])
+        repeated = repeated_ngrams(token_ids, self.no_repeat_ngram_size)
+        return (
+            penalize_repetition(logits, token_ids, self.repetition_penalty),
+            tf.concat([always, repeated], axis=1),
+        )
+
+    def candidates(self, logits, count, token_ids, position, forced):
+        """As `allowed_candidates`, with all options and the forced start.
+
+        Args:
+            logits: float32 `(R, V)`.
+            count: int or int32 scalar, how many candidates are wanted.
+            token_ids: int32 `(R, t + 1)`, bos first.
+            position: int32 scalar, `t`.
+            forced: int32 `(R,)` of `forced_at`.
+
+        Returns:
+            log-probabilities float32 `(R, C)` and ids int32 `(R, C)`.
+        """
+        logits, forbidden = self.look_back(logits, token_ids, position)
+        log_probs, ids = allowed_candidates(logits, count, forbidden)
+        return force(forced, logits, log_probs, ids)
+
+
+def when(condition, something, nothing):
+    """`tf.cond` that does not build what is known not to happen."""
+    if isinstance(condition, (bool, np.bool_)):
+        return something() if condition else nothing()
+    return tf.cond(condition, something, nothing)
+
+
+def repeated_ngrams(token_ids, size):
+    """Finds the ids that would make an n-gram occur twice in a hypothesis.
+
+    Id `v` is blocked after `y_1 .. y_t` if some earlier
+    `y_(i-n+1) .. y_i = y_(t-n+2) .. y_t, v`. Paulus et al., 2017
+    (https://arxiv.org/abs/1705.04304), section 2.5, with `n = 3`.
+
+    Args:
+        token_ids: int32 `(R, t)`, bos and what was generated so far; bos is
+            in no n-gram.
+        size: int32 scalar, `n`; 0 and less blocks nothing.
+
+    Returns:
+        int32 `(R, t)`: the blocked ids, -1 elsewhere.
+
+    Example:
+
+    >>> print(repeated_ngrams(tf.constant([[1, 7, 8, 9, 7, 8]]), 3).numpy())
+    [[-1 -1 -1  9 -1 -1]]
+    """
+    length = tf.shape(token_ids)[1]
+    # Id i is blocked if the n - 1 ids before it are the last n - 1. A step
+    # back of 0 compares nothing, so that the axis is never empty; of n above
+    # the length nothing can be found either.
+    back = tf.range(tf.clip_by_value(size, 1, length))[None, :]
+    here = tf.range(length)[:, None] - back  # (t, n)
+    there = tf.minimum(length - back, length - 1)  # (1, n)
+    same = tf.equal(
+        tf.gather(token_ids, tf.maximum(here, 0), axis=1),
+        tf.gather(token_ids, there, axis=1),
+    )
+    blocked = tf.reduce_all((here > 0) & (same | (back == 0)), axis=2)
+    return tf.where(blocked & (size > 0), token_ids, -1)
+
+
+def penalize_repetition(logits, token_ids, penalty):
+    """Makes what was generated already less likely.
+
+    A logit `x` of an id that occurs becomes `x / penalty` where it is above
+    0 and `x * penalty` elsewhere. Keskar et al., 2019
+    (https://arxiv.org/abs/1909.05858), section 4.1, which divides only; a
+    division would make an id with a negative logit likelier.
+
+    Args:
+        logits: float32 `(R, V)`.
+        token_ids: int32 `(R, t)`, bos, which is left alone, and what was
+            generated so far.
+        penalty: float32 scalar, above 0; below 1 it rewards repetition.
+
+    Returns:
+        float32 `(R, V)`.
+
+    Example:
+
+    >>> logits = tf.constant([[2.0, 2.0, -1.0, -1.0]])
+    >>> print(penalize_repetition(logits, tf.constant([[0, 1, 2]]), 2).numpy())
+    [[ 2.  1. -2. -1.]]
+    """
+    seen = tf.gather(logits, token_ids, batch_dims=1)
+    penalized = tf.where(seen > 0, seen / penalty, seen * penalty)
+    penalized = tf.where(token_ids == token_ids[:, :1], seen, penalized)
+    return replace_logits(logits, token_ids, penalized)

@@ -1,0 +1,76 @@
+"""Penalties of beam search for length and coverage (paper, section 6.1)."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+GNMT, POWER = 0, 1
+
+# Attention that underflowed, or that a short output leaves out.
+_LEAST_COVERAGE = 1e-10
+
+
+class LengthPenalty(NamedTuple):
+    """What a log-probability is divided by.
+
+    Form `GNMT`: `((5 + length) / 6) ^ alpha`, Wu et al., 2016
+    (https://arxiv.org/abs/1609.08144), equation 14; the paper uses it with
+    `alpha = 0.6`. Form `POWER`: `length ^ alpha`, as CTranslate2, fairseq,
+    Marian and Hugging Face have it, so that their settings carry over.
+    Larger `alpha` prefers longer hypotheses; 0 is off.
+
+    alpha: float or float32 scalar.
+    form: int or int32 scalar, `GNMT` (0) or `POWER` (1).
+
+    Example:
+
+    >>> float(LengthPenalty(1.0, GNMT)(7)), float(LengthPenalty(2.0, POWER)(7))
+    (2.0, 49.0)
+    """
+
+    alpha: object
+    form: object = GNMT
+
+    def __call__(self, lengths):
+        """Computes the penalty.
+
+        Args:
+            lengths: int tensor, generated ids, eos included and bos not.
+
+        Returns:
+            float32 tensor of the shape of `lengths`, above 0.
+        """
+        power = tf.equal(self.form, POWER)
+        extra = tf.where(power, 0.0, 5.0)
+        # A length of 0, of what generates nothing, must not divide by 0.
+        lengths = tf.maximum(tf.cast(lengths, tf.float32), 1.0 - extra)
+        base = (lengths + extra) / (1.0 + extra)
+        return tf.pow(base, tf.cast(self.alpha, tf.float32))
+
+
+def coverage_penalty(coverage, beta):
+    """Computes what is added to the score of a finished hypothesis.
+
+    `beta * sum_i log(min(sum_j p_ij, 1))`, where `p_ij` is the attention of
+    the `j`-th target token to the `i`-th source token: 0 or less, and lower
+    the more of the source was left out. Wu et al., 2016, equation 14.
+    Different: a source position that got no attention at all, such as
+    padding, does not count.
+
+    Args:
+        coverage: float32 `(..., S)`, the sum of attention over the target.
+        beta: float or float32 scalar; 0 is off.
+
+    Returns:
+        float32 `(...)`.
+
+    Example:
+
+    >>> coverage = tf.constant([[0.5, 0.25, 3.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
+    >>> print(coverage_penalty(coverage, 1.0).numpy().round(3))
+    [-2.079  0.   ]
+    """
+    counts = coverage > 0
+    covered = tf.clip_by_value(coverage, _LEAST_COVERAGE, 1.0)
+    logs = tf.where(counts, tf.math.log(covered), 0.0)
+    return tf.cast(beta, tf.float32) * tf.reduce_sum(logs, axis=-1)

@@ -1,0 +1,152 @@
+"""The loop of every search: one step after the other, until all are done.
+
+A sentence that is done leaves the running batch, so it costs nothing while
+others go on. Leaving means to copy what the model keeps of the others, so
+done sentences wait until some can leave together.
+"""
+
+import tensorflow as tf
+
+from keras_transformer.decoding.state import (
+    Hypotheses,
+    SearchState,
+    loop_shapes,
+    select_rows,
+)
+
+# The done sentences leave once they are one in so many of the running ones.
+LEAVE_TOGETHER = 8
+
+
+def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
+    """Runs a search until every sentence is done.
+
+    Args:
+        advance: function `(position, rows, facts, state) -> (rows, state)`,
+            one step of all running sentences; those that are done must come
+            out as they went in, but for one more column of ids.
+        collect: function `(position, rows, facts) -> Hypotheses`, what was
+            found after `position` steps; of each row of `token_ids` the first
+            id is bos.
+        rows: `NamedTuple` of tensors `(B, ...)`, what the search keeps; its
+            field `done` is bool `(B,)`. The last axis of a tensor of rank 2
+            or more may grow.
+        facts: nest of tensors `(B, ...)` that stay the same.
+        state: `SearchState`, its `hypothesis` of `B * beam_size` rows.
+        pad_id: int.
+        beam_size: int or int32 scalar, `K`.
+
+    Returns:
+        `Hypotheses` of all sentences, without bos, as long as the longest.
+    """
+
+    def run_segment(position, index, found, rows, facts, state):
+        position, rows, hypothesis = _run_until_some_are_done(
+            advance, position, rows, facts, state
+        )
+        found = _store(found, index, collect(position, rows, facts), pad_id)
+        stay = tf.cast(tf.where(tf.logical_not(rows.done))[:, 0], tf.int32)
+        hypotheses = stay[:, None] * beam_size + tf.range(beam_size)[None, :]
+        return (
+            position,
+            tf.gather(index, stay),
+            found,
+            select_rows(rows, stay),
+            select_rows(facts, stay),
+            SearchState(
+                select_rows(state.sentence, stay),
+                select_rows(hypothesis, tf.reshape(hypotheses, (-1,))),
+            ),
+        )
+
+    position = tf.constant(0)
+    start = (
+        position,
+        tf.range(tf.size(rows.done)),
+        collect(position, rows, facts),
+        rows,
+        facts,
+        state,
+    )
+    _, _, found, *_ = tf.while_loop(
+        lambda position, index, *_: tf.size(index) > 0,
+        run_segment,
+        start,
+        shape_invariants=(
+            tf.TensorShape([]),
+            tf.TensorShape([None]),
+            _row_shapes(start[2]),
+            _row_shapes(rows),
+            loop_shapes(facts),
+            loop_shapes(state),
+        ),
+    )
+    return _trim(found)
+
+
+def _run_until_some_are_done(advance, position, rows, facts, state):
+    """Steps until enough sentences are done to be worth their leaving."""
+    most = (tf.size(rows.done) - 1) // LEAVE_TOGETHER
+
+    def few_are_done(position, rows, hypothesis):
+        return tf.reduce_sum(tf.cast(rows.done, tf.int32)) <= most
+
+    def step(position, rows, hypothesis):
+        rows, stepped = advance(
+            position, rows, facts, SearchState(state.sentence, hypothesis)
+        )
+        return position + 1, rows, stepped.hypothesis
+
+    return tf.while_loop(
+        few_are_done,
+        step,
+        (position, rows, state.hypothesis),
+        shape_invariants=(
+            tf.TensorShape([]),
+            _row_shapes(rows),
+            loop_shapes(state.hypothesis),
+        ),
+    )
+
+
+def _row_shapes(nest):
+    """As `loop_shapes`, and the last axis may grow."""
+
+    def shape(invariant):
+        if invariant.rank < 2:
+            return invariant
+        return tf.TensorShape([*invariant[:-1], None])
+
+    return tf.nest.map_structure(shape, loop_shapes(nest))
+
+
+def _store(found, index, news, pad_id):
+    """Writes what was found of the running sentences among that of all."""
+    # The axis is given from the left, here and below: converters may not know
+    # the rank of a loop variable, and need it to count from the right.
+    axis = found.token_ids.shape.rank - 1
+    shape = tf.unstack(tf.shape(found.token_ids), axis + 1)
+    shape[axis] = tf.shape(news.token_ids)[axis] - shape[axis]
+    padding = tf.fill(tf.stack(shape), pad_id)
+    found = found._replace(
+        token_ids=tf.concat([found.token_ids, padding], axis=axis)
+    )
+    return tf.nest.map_structure(
+        lambda all_rows, rows: tf.tensor_scatter_nd_update(
+            all_rows, index[:, None], rows
+        ),
+        found,
+        news,
+    )
+
+
+def _trim(found):
+    """Cuts bos and the columns that no hypothesis reaches."""
+    longest = tf.reduce_max(
+        tf.concat([tf.reshape(found.lengths, (-1,)), [0]], axis=0)
+    )
+    # gather rather than a slice: to ONNX a slice of unknown length goes as
+    # floats of 1e9, which half precision cannot hold.
+    axis = found.token_ids.shape.rank - 1
+    token_ids = tf.gather(found.token_ids, 1 + tf.range(longest), axis=axis)
+    return Hypotheses(token_ids, *found[1:])

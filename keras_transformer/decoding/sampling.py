@@ -1,0 +1,192 @@
+"""Sampling: the next id is drawn, the likelier the more often."""
+
+import tensorflow as tf
+
+from keras_transformer.decoding.constraints import Constraints, when
+from keras_transformer.decoding.logits import (
+    IMPOSSIBLE,
+    log_prob_of,
+    mask_forbidden,
+)
+from keras_transformer.decoding.noise import seed_keys, uniform
+from keras_transformer.decoding.prefix import force, forced_at, forced_ids
+from keras_transformer.decoding.single import single_search
+
+# Below this a temperature counts as 0: the likeliest id.
+COLD = 1e-4
+
+
+def sample(
+    step,
+    state,
+    max_lengths,
+    seeds,
+    *,
+    temperature=1.0,
+    top_k=0,
+    top_p=1.0,
+    target_prefix=None,
+    min_length=0,
+    forbidden_ids=None,
+    no_repeat_ngram_size=0,
+    repetition_penalty=1.0,
+    pad_id=0,
+    bos_id=1,
+    eos_id=2,
+):
+    """Extends each sentence by ids drawn from the model, until eos.
+
+    The order of the steps from logits to a draw: repetition penalty,
+    forbidden ids, temperature, softmax, top-k, renormalisation, top-p,
+    renormalisation, draw; see `draw`.
+
+    What a row generates depends on its own seed alone: neither on the other
+    rows, nor on its place among them, nor on the runtime.
+
+    Args:
+        step: function `(token_ids, position, state) -> (logits, state)`; see
+            `keras_transformer.decoding.state`.
+        state: `SearchState` of `B` rows.
+        max_lengths: int32 `(B,)`, the largest length of each row; 0 and less
+            generates nothing.
+        seeds: int32 `(B, 2)`, a seed for each row; any values.
+        temperature: float or float32 scalar, divides the logits: below 1 the
+            likely becomes likelier; 0 is greedy search.
+        top_k: int or int32 scalar, draw from the `k` likeliest ids only; 0
+            and less is off.
+        top_p: float or float32 scalar in (0, 1], draw from the likeliest ids
+            only that together have this probability; 1 is off.
+        target_prefix: as of `greedy_search`.
+        min_length: as of `greedy_search`.
+        forbidden_ids: as of `greedy_search`.
+        no_repeat_ngram_size: as of `greedy_search`.
+        repetition_penalty: as of `greedy_search`.
+        pad_id: int, fills rows up; never drawn.
+        bos_id: int, the id at position 0.
+        eos_id: int, ends a sentence.
+
+    Returns:
+        `Hypotheses`; scores are plain log-probabilities of the model, at
+        temperature 1 and with nothing left out.
+
+    Example:
+
+    >>> from keras_transformer.decoding import SearchState
+    >>> table = np.log(np.full((6, 6), [0, 0, 0.25, 0.25, 0.25, 0.25]) + 1e-9)
+    >>> def step(token_ids, position, state):
+    ...     return tf.gather(table.astype("float32"), token_ids), state
+    >>> seeds = tf.constant([[7, 0], [7, 1], [7, 0]])
+    >>> result = sample(step, SearchState(), [9, 9, 9], seeds)
+    >>> rows = result.token_ids.numpy().tolist()
+    >>> rows[0] == rows[2], rows[0] == rows[1]
+    (True, False)
+    """
+    max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
+    constraints = Constraints(
+        eos_id,
+        (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,
+        min_length,
+        no_repeat_ngram_size,
+        repetition_penalty,
+    )
+
+    def choose(logits, token_ids, position, facts):
+        keys, forced = facts
+
+        def one_of(adjusted, forbidden):
+            masked = mask_forbidden(adjusted, forbidden, pad_id)
+            next_ids = draw(
+                masked, uniform(keys, position), temperature, top_k, top_p
+            )
+            possible = tf.reduce_max(masked, axis=1) > IMPOSSIBLE
+            log_probs = log_prob_of(logits, next_ids)
+            return tf.where(possible, log_probs, IMPOSSIBLE), next_ids
+
+        def one_under_constraints():
+            log_probs, next_ids = one_of(
+                *constraints.look_back(logits, token_ids, position)
+            )
+            log_probs, next_ids = force(
+                forced_at(position, forced),
+                logits,
+                log_probs[:, None],
+                next_ids[:, None],
+            )
+            return log_probs[:, 0], next_ids[:, 0]
+
+        return when(
+            constraints.bind(position, forced),
+            one_under_constraints,
+            lambda: one_of(logits, constraints.forbidden(position)),
+        )
+
+    return single_search(
+        step,
+        choose,
+        state,
+        (
+            seed_keys(tf.convert_to_tensor(seeds, tf.int32)),
+            forced_ids(target_prefix, tf.size(max_lengths), pad_id),
+        ),
+        max_lengths,
+        pad_id=pad_id,
+        bos_id=bos_id,
+        eos_id=eos_id,
+    )
+
+
+def draw(logits, numbers, temperature, top_k, top_p):
+    """Draws one id a row: logits, temperature, softmax, top-k, top-p, draw.
+
+    Top-k: Fan et al., 2018 (https://arxiv.org/abs/1805.04833). Top-p:
+    Holtzman et al., 2019 (https://arxiv.org/abs/1904.09751), the smallest set
+    of likeliest ids whose probability, among the `k`, reaches `p`; the id
+    that crosses `p` belongs to it. The id drawn is the first, in order of
+    probability (of id, where both are off), at which the cumulative
+    probability exceeds the number.
+
+    Args:
+        logits: float32 `(B, V)`; minus infinity is never drawn.
+        numbers: float32 `(B,)` in [0, 1).
+        temperature: float32 scalar; 0 (below `COLD`) draws the likeliest id.
+        top_k: int32 scalar; 0 and less, or `V` and more, is off.
+        top_p: float32 scalar in (0, 1]; 1 is off.
+
+    Returns:
+        int32 `(B,)`.
+
+    Example:
+
+    >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]] * 3)
+    >>> print(draw(logits, tf.constant([0.0, 0.6, 0.7]), 1.0, 0, 0.7).numpy())
+    [3 3 0]
+    """
+    vocab_size = tf.shape(logits)[1]
+    cold = temperature < COLD
+    temperature = tf.where(cold, 1.0, temperature)
+    top_k = tf.where(cold, 1, top_k)
+    top_k = tf.where(top_k > 0, tf.minimum(top_k, vocab_size), vocab_size)
+
+    def likeliest_first():
+        return tuple(tf.math.top_k(logits, top_k))
+
+    def by_id():
+        ids = tf.zeros_like(logits, tf.int32) + tf.range(vocab_size)
+        return logits + 0.0, ids
+
+    # Sorting a vocabulary takes longer than a step of a small model.
+    values, ids = tf.cond(
+        (top_k < vocab_size) | (top_p < 1.0), likeliest_first, by_id
+    )
+    possible = values > IMPOSSIBLE
+    highest = tf.reduce_max(values, axis=1, keepdims=True)
+    weights = tf.exp((values - highest) / temperature)  # softmax, unnormalised
+    cumulative = tf.cumsum(tf.where(possible, weights, 0.0), axis=1)
+    total = cumulative[:, -1:]
+    before = tf.concat([tf.zeros_like(total), cumulative[:, :-1]], axis=1)
+    cumulative = tf.where(before < top_p * total, cumulative, 0.0)
+    total = tf.reduce_max(cumulative, axis=1, keepdims=True)
+    beyond = cumulative > numbers[:, None] * total
+    # Of floats, since browsers have no argmax of others.
+    chosen = tf.argmax(tf.cast(beyond, tf.float32), 1, output_type=tf.int32)
+    return tf.gather(ids, chosen, batch_dims=1)
