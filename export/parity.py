@@ -3,10 +3,12 @@
 python -m export.parity RUN
 
 It exports RUN, makes one environment with TensorFlow (and tensorflow-text)
-alone and one with ONNX Runtime and NumPy alone, decodes up to 100 lines in
-each, in batches of 1 and of 32, and counts the sentences whose token ids are
-those of the Translator and whose scores differ by less than 1e-4. The last
-line of output is JSON: {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
+alone and one with ONNX Runtime and NumPy alone, and decodes up to 100 lines
+in each: in batches of 1, 7 and 32, shuffled and padded more than they need,
+with the defaults, with each option by itself and with all of them. It counts
+the sentences whose token ids are always those of the Translator, and whose
+scores differ by less than 1e-4. The last line of output is JSON:
+{"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
 """
 
 import argparse
@@ -18,6 +20,10 @@ import tempfile
 import venv
 
 from keras_transformer import Translator, export_onnx, export_saved_model
+from keras_transformer.decoding.signatures import (
+    SIGNATURES,
+    TOKEN_SIGNATURES,
+)
 from keras_transformer.exporting.parity import check_parity, example_sentences
 from keras_transformer.text import read_lines
 
@@ -27,13 +33,13 @@ RUNTIMES = {
         "packages": ["tensorflow-text>=2.21,<3"],
         "export": export_saved_model,
         "runner": "saved_model",
-        "signatures": ("greedy", "beam", "translate"),
+        "signatures": tuple(SIGNATURES),
     },
     "onnxruntime": {
         "packages": ["onnxruntime>=1.32,<2", "numpy"],
         "export": export_onnx,
         "runner": "onnx",
-        "signatures": ("greedy", "beam"),
+        "signatures": TOKEN_SIGNATURES,
     },
 }
 COUNT = 100
@@ -93,6 +99,8 @@ def main():
                 runtime["runner"],
                 runtime["signatures"],
                 sentences,
+                batch_sizes=(1, 7, 32),
+                every_option=True,
                 python=python,
             )
             equal[name] = {s: r["equal"] for s, r in report.items()}
@@ -100,7 +108,7 @@ def main():
                 print(
                     f"{name:12} {signature:10} {figures['equal']:4} of "
                     f"{figures['of']} equal, scores within "
-                    f"{figures['score_difference']:.1e}"
+                    f"{figures['difference']:.1e}"
                 )
     print(json.dumps({"equal": equal, "of": len(sentences)}))
     counts = [n for counts in equal.values() for n in counts.values()]

@@ -27,6 +27,7 @@ _NEEDS_TENSORFLOW = {
     "SearchState": "decoding",
     "beam_search": "decoding",
     "greedy_search": "decoding",
+    "sample": "decoding",
     "Translator": "translator",
     "export_onnx": "exporting",
     "export_saved_model": "exporting",
@@ -54,6 +55,7 @@ __all__ = [
     "export_saved_model",
     "greedy_search",
     "layers",
+    "sample",
 ]
 
 

@@ -1,35 +1,18 @@
 """The Translator: a trained model with its tokenizers, text to text."""
 
-import json
-import pathlib
 import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
-from keras_transformer.decoding import (
-    SIGNATURES,
-    Generator,
-    complete_options,
+from keras_transformer.decoding import Generator, complete_options
+from keras_transformer.decoding.batched import (
+    decode_rows,
+    force_rows,
+    pad_rows,
 )
 from keras_transformer.decoding.options import check_ids, check_number
-from keras_transformer.folders import (
-    new_folder,
-    verify_checksums,
-    write_checksums,
-)
 from keras_transformer.layers.arguments import SPECIAL_IDS
-from keras_transformer.text import Tokenizer
-from keras_transformer.transformer import Transformer
-from keras_transformer.version import __version__
-
-FORMAT = 1
-
-_CONFIG = "config.json"
-_TRAINING = "training.json"
-_WEIGHTS = "model.weights.h5"
-_SEPARATE = ["source_tokenizer.model", "target_tokenizer.model"]
+from keras_transformer.run_folder import check_json, read_run, write_run
 
 
 class Translation(NamedTuple):
@@ -85,6 +68,7 @@ class Translator:
 
     Example:
 
+    >>> from keras_transformer import Tokenizer, Transformer
     >>> tokenizer = Tokenizer.train_from_lines(["one two three"] * 9, 270)
     >>> transformer = Transformer(
     ...     270, num_layers=1, d_model=8, num_heads=2, d_ff=16)
@@ -198,19 +182,21 @@ class Translator:
                 'seed is for strategy="sample", got '
                 f"strategy={strategy!r}, seed={seed!r}"
             )
-        found = [None] * len(source)
-        for chunk in _chunks(source, batch_size):
-            inputs = {
-                name: self.pad([values[i] for i in chunk])
-                for name, values in rows.items()
-            }
-            results = self._decode(strategy, {**options, **inputs})
-            for i, row in zip(chunk, results, strict=True):
-                found[i] = row
-        if token_log_probs:
-            found = self._explain(found, source, "score", "token_log_probs")
-        if attention:
-            found = self._explain(found, source, "align", "attention")
+        decoded = decode_rows(
+            self.generator, strategy, rows, options, batch_size
+        )
+        found = [
+            [self._translation(*hypothesis) for hypothesis in row]
+            for row in decoded
+        ]
+        for wanted, signature, field in (
+            (token_log_probs, "score", "token_log_probs"),
+            (attention, "align", "attention"),
+        ):
+            if wanted:
+                found = self._explain(
+                    found, source, signature, field, batch_size
+                )
         return found
 
     def score(self, texts, translations, batch_size=32):
@@ -228,7 +214,7 @@ class Translator:
             ValueError: naming the argument that does not fit.
         """
         source, target = self._pairs(texts, translations, batch_size)
-        arrays = self._teacher_forced("score", source, target, batch_size)
+        arrays = force_rows(self.generator, "score", source, target, batch_size)
         return [
             Score(float(array.sum()), ids, array)
             for ids, array in zip(target, arrays, strict=True)
@@ -251,7 +237,7 @@ class Translator:
             ValueError: naming the argument that does not fit.
         """
         source, target = self._pairs(texts, translations, batch_size)
-        return self._teacher_forced("align", source, target, batch_size)
+        return force_rows(self.generator, "align", source, target, batch_size)
 
     def tokenize_source(self, texts):
         """Gives the source ids of texts: lists of pieces and eos."""
@@ -259,70 +245,28 @@ class Translator:
 
     def pad(self, rows):
         """Fills rows of ids up to an int32 array `(B, S)`."""
-        width = max((len(row) for row in rows), default=0)
-        padded = np.full((len(rows), width), self.transformer.pad_id, np.int32)
-        for row, ids in zip(padded, rows, strict=True):
-            row[: len(ids)] = ids
-        return padded
+        return pad_rows(rows, self.transformer.pad_id)
 
-    def _decode(self, strategy, inputs):
-        """Decodes a batch; gives a list of `Translation` for each row."""
-        function = getattr(self.generator, strategy)
-        result = {
-            name: tensor.numpy() for name, tensor in function(**inputs).items()
-        }
-        if strategy != "beam":
-            result = {name: rows[:, None] for name, rows in result.items()}
-        return [
-            self._translations({name: rows[i] for name, rows in result.items()})
-            for i in range(len(inputs["source_ids"]))
-        ]
+    def _translation(self, token_ids, score, finished):
+        text = self.target_tokenizer.detokenize(
+            token_ids[:-1] if finished else token_ids
+        )
+        return Translation(text, score, token_ids, finished)
 
-    def _translations(self, row):
-        translations = []
-        for ids, length, score, finished in zip(
-            row["token_ids"],
-            row["lengths"],
-            row["scores"],
-            row["finished"],
-            strict=True,
-        ):
-            if np.isneginf(score):  # A slot for which there is no hypothesis.
-                continue
-            ids = ids[:length].tolist()
-            text = self.target_tokenizer.detokenize(
-                ids[:-1] if finished else ids
-            )
-            translations.append(
-                Translation(text, float(score), ids, bool(finished))
-            )
-        return translations or [Translation("", float("-inf"), [], False)]
-
-    def _explain(self, found, source, signature, field):
+    def _explain(self, found, source, signature, field, batch_size):
         """Adds what teacher forcing tells of every hypothesis."""
-        sources = [source[i] for i, row in enumerate(found) for _ in row]
-        targets = [each.token_ids for row in found for each in row]
-        arrays = iter(self._teacher_forced(signature, sources, targets))
+        arrays = force_rows(
+            self.generator,
+            signature,
+            [source[i] for i, row in enumerate(found) for _ in row],
+            [each.token_ids for row in found for each in row],
+            batch_size,
+        )
+        arrays = iter(arrays)
         return [
             [each._replace(**{field: next(arrays)}) for each in row]
             for row in found
         ]
-
-    def _teacher_forced(self, signature, source, target, batch_size=32):
-        """Runs `score` or `align`; gives an array for each pair of rows."""
-        function = getattr(self.generator, signature)
-        output = SIGNATURES[signature].outputs[0].name
-        found = [None] * len(source)
-        for chunk in _chunks(target, batch_size):
-            arrays = function(
-                self.pad([source[i] for i in chunk]),
-                self.pad([target[i] for i in chunk]),
-            )[output].numpy()
-            for i, array in zip(chunk, arrays, strict=True):
-                found[i] = array[: len(target[i])]
-                if array.ndim > 1:
-                    found[i] = found[i][:, : len(source[i])]
-        return found
 
     def _pairs(self, texts, translations, batch_size):
         check_number("batch_size", batch_size, 1)
@@ -359,22 +303,13 @@ class Translator:
         Raises:
             ValueError: if `folder` exists.
         """
-        shared = self.source_tokenizer is self.target_tokenizer
-        names = ["tokenizer.model"] if shared else _SEPARATE
-        config = {
-            "format": FORMAT,
-            "keras_transformer": __version__,
-            "transformer": self.transformer.get_config(),
-            "tokenizers": {"source": names[0], "target": names[-1]},
-        }
-        check_json(self.training)
-        with new_folder(folder) as beside:
-            _write_json(beside / _CONFIG, config)
-            _write_json(beside / _TRAINING, self.training)
-            self.transformer.save_weights(beside / _WEIGHTS)
-            self.source_tokenizer.save(beside / names[0])
-            self.target_tokenizer.save(beside / names[-1])
-            write_checksums(beside)
+        write_run(
+            folder,
+            self.transformer,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            self.training,
+        )
 
     @classmethod
     def load(cls, folder):
@@ -390,31 +325,7 @@ class Translator:
             ValueError: if the folder is none of ours, incomplete or changed,
                 or of a newer format.
         """
-        folder = pathlib.Path(folder)
-        if not (folder / _CONFIG).is_file():
-            raise ValueError(
-                f"expected a folder that Translator.save wrote, got "
-                f"{str(folder)!r}, which holds no {_CONFIG}"
-            )
-        verify_checksums(folder)
-        config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
-        if config["format"] > FORMAT:
-            raise ValueError(
-                f"{str(folder / _CONFIG)!r} has format {config['format']}, "
-                f"this version reads up to {FORMAT}; install a newer one"
-            )
-        transformer = Transformer.from_config(config["transformer"])
-        transformer.load_weights(folder / _WEIGHTS)
-        source, target = (
-            folder / config["tokenizers"][side] for side in ("source", "target")
-        )
-        source_tokenizer = Tokenizer.load(source)
-        return cls(
-            transformer,
-            source_tokenizer,
-            source_tokenizer if source == target else Tokenizer.load(target),
-            json.loads((folder / _TRAINING).read_text(encoding="utf-8")),
-        )
+        return cls(*read_run(folder))
 
 
 def _tokenize(tokenizer, name, texts):
@@ -430,38 +341,12 @@ def _tokenize(tokenizer, name, texts):
     return [[*ids, tokenizer.eos_id] for ids in tokenizer.tokenize(rows)]
 
 
-def _chunks(rows, batch_size):
-    """Splits the indices of rows; rows of like length share a batch."""
-    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
-
-
 def _seeds(seed, count):
     """Gives the seed of each row: that of the call and its place in it."""
     if seed is None:
         seed = secrets.randbits(31)
     check_number("seed", seed, -(2**31))
     return [[seed, i] for i in range(count)]
-
-
-def check_json(training):
-    """Raises ValueError, now rather than after hours, if JSON cannot hold it.
-
-    Args:
-        training: dict of facts.
-    """
-    try:
-        json.dumps(training, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"training must hold what JSON can, got {error}"
-        ) from error
-
-
-def _write_json(path, value):
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _check_agreement(transformer, side, tokenizer, vocab_size):

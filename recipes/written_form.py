@@ -7,6 +7,7 @@ from a seeded grammar (`recipes/spoken_forms.py`), so nothing is downloaded.
 The test lines hold what training never shows: whole ranges of numbers, and
 whole pairs of templates. The last line of output is JSON with the share of
 test lines that come out right to the letter, the lower of greedy and beam.
+`--small` makes a model whose folder is under 1 MB: tests/golden/written_form.
 """
 
 import argparse
@@ -28,9 +29,21 @@ from keras_transformer import (
 )
 from spoken_forms import generate
 
-TRAIN_LINES = 540_000
+PRESETS = {
+    "demo": {
+        "train_lines": 540_000,
+        "vocab_size": 720,
+        "d_model": 128,
+        "d_ff": 256,
+    },
+    "small": {
+        "train_lines": 180_000,
+        "vocab_size": 480,
+        "d_model": 48,
+        "d_ff": 96,
+    },
+}
 TEST_LINES = 1_000
-VOCAB_SIZE = 720
 WARMUP_STEPS = 300
 
 
@@ -39,21 +52,21 @@ def corpus(seed, count, split):
     return ParallelCorpus(spoken, written)
 
 
-def train(seed, train_lines):
+def train(seed, preset):
     keras.utils.set_random_seed(seed)
-    lines = corpus(seed, train_lines, "train")
+    lines = corpus(seed, preset["train_lines"], "train")
     tokenizer = Tokenizer.train_from_lines(
         lines.source[:30_000] + lines.target[:30_000],
-        VOCAB_SIZE,
+        preset["vocab_size"],
         # Each digit is a piece; most spoken words are one too.
         split_digits=True,
     )
     model = Transformer(
-        VOCAB_SIZE,
+        preset["vocab_size"],
         num_layers=2,
-        d_model=128,
+        d_model=preset["d_model"],
         num_heads=4,
-        d_ff=256,
+        d_ff=preset["d_ff"],
         dropout=0.0,  # Lines seldom repeat: nothing is learned by heart.
     )
     dataset = batches(
@@ -87,7 +100,7 @@ def train(seed, train_lines):
     facts = {
         "recipe": "written_form",
         "seed": seed,
-        "train_lines": train_lines,
+        "train_lines": preset["train_lines"],
         "updates": int(model.optimizer.iterations.numpy()),
         "minutes": round((time.time() - started) / 60, 1),
         "examples": corpus(seed, 100, "test").source,
@@ -108,14 +121,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", required=True, help="run folder, new")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lines", type=int, default=TRAIN_LINES)
+    parser.add_argument(
+        "--small", action="store_true", help="a folder under 1 MB, for tests"
+    )
+    parser.add_argument("--lines", type=int, help="instead of the preset's")
     arguments = parser.parse_args()
+    preset = dict(PRESETS["small" if arguments.small else "demo"])
+    preset["train_lines"] = arguments.lines or preset["train_lines"]
     output = pathlib.Path(arguments.output)
     if output.exists():
         parser.error(f"--output {output} exists; expected a new folder")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
 
-    translator = train(arguments.seed, arguments.lines)
+    translator = train(arguments.seed, preset)
     translator.save(output)
     print(f"saved {output}, trained {translator.training['minutes']} minutes")
 

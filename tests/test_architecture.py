@@ -38,6 +38,7 @@ READING_ORDER = [
     "folders",
     "text",
     "decoding",
+    "run_folder",
     "translator",
     "exporting",
     "plotting",

@@ -1,10 +1,14 @@
 import doctest
 import json
+import math
+import re
 
 import numpy as np
 import pytest
 
 from keras_transformer import Tokenizer, Transformer, Translator, translator
+from keras_transformer.decoding import SIGNATURES, STRATEGIES
+from keras_transformer.decoding.options import RANGES
 from keras_transformer.folders import write_checksums
 from tests.support.small_models import randomize
 
@@ -22,6 +26,13 @@ TEXTS = [
     "no such word",
     "ten nine eight",
 ]
+# Their numbers of pieces, eos included, are primes.
+PAIRS = {
+    "seven": "three four five",  # 3 and 11
+    TEXTS[1]: "two two",  # 29 and 5
+    "no such word": "eleven twelve",  # 13 and 7
+}
+SHAPES = [(11, 3), (5, 29), (7, 13)]
 SIZES = {
     "num_layers": 2,
     "d_model": 14,
@@ -144,34 +155,125 @@ def test_ids_beyond_the_tokenizer_are_never_generated():
     "options, message",
     [
         ({"strategy": "best"}, r"strategy must be one of .*strategy='best'"),
-        ({"batch_size": 0}, r"batch_size must be .* at least 1, .*size=0"),
+        ({"batch_size": 0}, r"batch_size must be an int from 1 .*size=0"),
         ({"batch_size": 2.0}, r"batch_size must be an int .*batch_size=2.0"),
-        ({"beam_size": 0}, r"beam_size must be .* at least 1, .*_size=0"),
-        ({"beam_size": True}, r"beam_size must be an int .*beam_size=True"),
-        ({"beam_size": "4"}, r"beam_size must be an int .*beam_size='4'"),
-        ({"num_hypotheses": 0}, r"num_hypotheses must be .*hypotheses=0"),
         (
             {"num_hypotheses": 5},
             r"at most beam_size, got num_hypotheses=5, beam_size=4",
         ),
-        ({"max_length": -2}, r"max_length must be .* least -1, .*length=-2"),
-        ({"min_length": -1}, r"min_length must be .* least 0, .*length=-1"),
-        ({"max_length": 2**31}, r"max_length must be an int32, at most 21474"),
-        ({"length_penalty": 11}, r"in \[-10, 10\], got length_penalty=11"),
-        ({"length_penalty": float("nan")}, r"got length_penalty=nan"),
-        ({"length_penalty": "x"}, r"must be a number .*length_penalty='x'"),
         ({"beam": 4}, r"'beam' takes the options \['beam_size', .*got 'beam'"),
         (
             {"strategy": "greedy", "beam_size": 4},
-            r"'greedy' takes the options \['max_length', 'min_length'\], "
-            r"got 'beam_size'",
+            r"'greedy' takes the options \['forbidden_ids', 'max_length', "
+            r"'min_length', .*\], got 'beam_size'",
         ),
+        ({"temperature": 2.0}, r"'beam' takes the .*got 'temperature'"),
+        ({"strategy": "sample", "top": 1}, r"'top_k', 'top_p'\], got 'top'"),
     ],
 )
 def test_options_that_do_not_fit_are_named(one, options, message):
     for call in (one.translate, one.hypotheses):
         with pytest.raises(ValueError, match=message):
             call([], **options)
+
+
+def strategies_with(name):
+    return [
+        strategy
+        for strategy in STRATEGIES
+        if name in [argument.name for argument in SIGNATURES[strategy].inputs]
+    ]
+
+
+def test_every_option_that_is_a_number_has_a_range():
+    numbers = {
+        argument.name
+        for strategy in STRATEGIES
+        for argument in SIGNATURES[strategy].inputs
+        if argument.shape == ()
+    }
+    assert numbers == set(RANGES)
+
+
+def is_whole(name):
+    return isinstance(RANGES[name][0], int)
+
+
+def values_out_of_range(name):
+    smallest, largest = RANGES[name]
+    if is_whole(name):
+        values = [smallest - 1, largest + 1, 1.5, 1.0]
+    else:
+        values = [math.nextafter(smallest, -99), math.nextafter(largest, 999)]
+    if RANGES[name] != (0, 1):
+        values += [True, np.True_]
+    return [*values, math.nan, math.inf, -math.inf, "1", None, [1]]
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_number_out_of_range_is_named(one, name):
+    smallest, largest = RANGES[name]
+    kind = "an int" if is_whole(name) else "a number"
+    expected = f"{name} must be {kind} from {smallest:g} to {largest:.10g}"
+    for value in values_out_of_range(name):
+        message = re.escape(f"{expected}, got {name}={value!r}")
+        for strategy in strategies_with(name):
+            with pytest.raises(ValueError, match=f"^{message}$"):
+                one.hypotheses([], strategy, **{name: value})
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_both_ends_of_a_range_are_in_it(one, name):
+    for value in RANGES[name]:
+        # As wide as that many hypotheses need.
+        width = {"beam_size": value} if name == "num_hypotheses" else {}
+        for strategy in strategies_with(name):
+            assert one.hypotheses([], strategy, **width, **{name: value}) == []
+
+
+def test_flag_may_be_a_bool(one):
+    found = [
+        one.translate("seven", early_stopping=value, max_length=5)
+        for value in (True, 1, np.True_)
+    ]
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    "ids", [[293], [5, -1], [[5], [6, 7]], [5.0], ["5"], [True], None, "5"]
+)
+def test_forbidden_ids_that_are_none_are_refused(one, strategy, ids):
+    message = r"forbidden_ids must be an array of ints from 0 to .*_ids=.*"
+    with pytest.raises(ValueError, match=message):
+        one.hypotheses(["one"], strategy, forbidden_ids=ids)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_forbidden_ids_are_never_generated(one, strategy):
+    options = {"seed": 5} if strategy == "sample" else {}
+    options["max_length"] = 7
+    [[free]] = one.hypotheses(["seven"], strategy, **options)
+    forbidden = np.array(free.token_ids)
+    found = one.hypotheses(TEXTS, strategy, forbidden_ids=forbidden, **options)
+    ids = {i for [best] in found for i in best.token_ids}
+    assert ids and not ids & set(free.token_ids)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_text_for_which_nothing_is_allowed_has_no_translation(one, strategy):
+    found = one.hypotheses(
+        ["seven", ""],
+        strategy,
+        forbidden_ids=list(range(2, 293)),
+        token_log_probs=True,
+        attention=True,
+    )
+    scores = [best.score for [best] in found]
+    assert scores == [float("-inf"), 0.0]
+    for [best] in found:
+        assert (best.text, best.token_ids, best.finished) == ("", [], False)
+        assert len(best.token_log_probs) == len(best.attention) == 0
 
 
 def test_numbers_of_numpy_are_numbers(one):
@@ -190,6 +292,305 @@ def test_what_is_no_text_is_refused(one, texts):
         one.translate(texts)
     with pytest.raises(ValueError, match="a list of str, got str: 'one'"):
         one.hypotheses("one")
+
+
+# === A forced start ===
+
+
+def ids_of(rows):
+    return [[best.token_ids for best in row] for row in rows]
+
+
+def short_options(strategy):
+    """Options that are quick and draw the same each time."""
+    options = {"strategy": strategy, "max_length": 11}
+    return {**options, "seed": 5} if strategy == "sample" else options
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_translation_begins_with_the_prefix(one, strategy):
+    options = short_options(strategy)
+    if strategy == "beam":
+        options["num_hypotheses"] = 3
+    prefix = one.target_tokenizer.tokenize("two ten")
+    rows = one.hypotheses(TEXTS, target_prefix="two ten", **options)
+    for text, row in zip(TEXTS, rows, strict=True):
+        for best in row:
+            if text.strip():
+                assert best.token_ids[: len(prefix)] == prefix
+                assert len(best.token_ids) > len(prefix)
+                assert best.text.startswith("two ten")
+            else:
+                assert best.token_ids == []
+    assert ids_of(rows) != ids_of(one.hypotheses(TEXTS, **options))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_each_text_may_have_its_own_prefix(one, strategy):
+    options = short_options(strategy)
+    prefixes = ["eleven twelve", "", "one", "ten", "six", "", "two"]
+    expected = ids_of(one.hypotheses(TEXTS, target_prefix=prefixes, **options))
+    free = ids_of(one.hypotheses(TEXTS, **options))
+    for text, prefix, [ids], [free_ids] in zip(
+        TEXTS, prefixes, expected, free, strict=True
+    ):
+        pieces = one.target_tokenizer.tokenize(prefix if text.strip() else "")
+        assert ids[: len(pieces)] == pieces
+        assert (ids == free_ids) == (pieces == [])
+    for batch_size in (1, 2, 11):
+        found = one.hypotheses(
+            TEXTS, target_prefix=prefixes, batch_size=batch_size, **options
+        )
+        assert ids_of(found) == expected
+
+
+def test_prefix_that_is_empty_or_none_forces_nothing(one):
+    expected = one.translate("seven", max_length=7)
+    for prefix in (None, "", " ", [""]):
+        found = one.translate("seven", max_length=7, target_prefix=prefix)
+        assert found == expected
+    assert one.hypotheses([], target_prefix=[]) == []
+    assert one.hypotheses([], target_prefix="one") == []
+
+
+@pytest.mark.parametrize(
+    "prefix, message",
+    [
+        (["one"], "target_prefix must be a str, or one for each text, got 1"),
+        ([], "or one for each text, got 0 for 2 texts"),
+        (["one"] * 3, "or one for each text, got 3 for 2 texts"),
+        (["one", None], "target_prefix must be .* got list: .*None"),
+        (b"one", "target_prefix must be .* got bytes: .*one"),
+        (7, "target_prefix must be .* got int: '7'"),
+    ],
+)
+def test_prefix_that_does_not_fit_is_named(one, prefix, message):
+    for strategy in STRATEGIES:
+        with pytest.raises(ValueError, match=message):
+            one.translate(["one", "two"], strategy, target_prefix=prefix)
+
+
+# === Seeds ===
+
+SAMPLE = {"strategy": "sample", "max_length": 11}
+
+
+def test_same_seed_draws_the_same_texts_and_another_one_others(one):
+    first = one.translate(TEXTS, seed=5, **SAMPLE)
+    assert one.translate(TEXTS, seed=5, **SAMPLE) == first
+    other = one.translate(TEXTS, seed=6, **SAMPLE)
+    for text, one_text, other_text in zip(TEXTS, first, other, strict=True):
+        assert (one_text == other_text) == (not text.strip())
+
+
+def test_texts_differ_by_their_place_and_not_by_their_batch(one):
+    texts = ["seven"] * 3 + TEXTS
+    expected = one.translate(texts, seed=5, **SAMPLE)
+    assert len(set(expected[:4])) == 4
+    for batch_size in (1, 2, 11):
+        found = one.translate(texts, batch_size=batch_size, seed=5, **SAMPLE)
+        assert found == expected
+    # What comes later changes nothing.
+    assert one.translate(texts[:5], seed=5, **SAMPLE) == expected[:5]
+
+
+def test_seed_of_a_text_is_that_of_the_call_and_its_place(one):
+    texts = ["seven", "two two", "seven"]
+    rows = one.hypotheses(texts, seed=-7, **SAMPLE)
+    for place, ([best], ids) in enumerate(
+        zip(rows, one.tokenize_source(texts), strict=True)
+    ):
+        found = one.generator.sample([ids], [[-7, place]], max_length=11)
+        assert found["token_ids"].numpy()[0].tolist() == best.token_ids
+
+
+def test_without_a_seed_each_call_draws_anew(one):
+    texts = ["seven", "no such word"]
+    found = [tuple(one.translate(texts, **SAMPLE)) for _ in range(3)]
+    assert len(set(found)) == 3
+
+
+@pytest.mark.parametrize("seed", [-(2**31), 2**31 - 1, np.int64(5)])
+def test_seed_may_be_any_int32(one, seed):
+    assert one.translate("seven", seed=seed, **SAMPLE) != ""
+
+
+@pytest.mark.parametrize(
+    "seed", [-(2**31) - 1, 2**31, 1.0, math.nan, True, "7", [7]]
+)
+def test_seed_that_is_no_int32_is_named(one, seed):
+    message = f"seed must be an int from .* to 2147483647, got seed={seed!r}"
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        one.translate([], "sample", seed=seed)
+
+
+@pytest.mark.parametrize("strategy", ["beam", "greedy"])
+def test_seed_is_refused_where_nothing_is_drawn(one, strategy):
+    message = f'for strategy="sample", got strategy={strategy!r}, seed=0'
+    with pytest.raises(ValueError, match=f"^seed is {message}$"):
+        one.translate([], strategy, seed=0)
+
+
+# === Scores and attention ===
+
+
+def log_softmax(logits):
+    logits = np.asarray(logits, "float64")
+    logits -= logits.max(axis=-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+def test_score_is_that_of_the_model(one):
+    [found] = one.score(["two two"], ["eleven twelve"])
+    [source] = one.tokenize_source(["two two"])
+    target = [*one.target_tokenizer.tokenize("eleven twelve"), 2]
+    assert found.token_ids == target
+    inputs = {
+        "source_ids": np.array([source]),
+        "target_ids": np.array([[1, *target[:-1]]]),
+    }
+    logits = one.transformer(inputs, training=False)[0]
+    expected = log_softmax(logits)[range(len(target)), target]
+    assert found.token_log_probs.dtype == np.float32
+    np.testing.assert_allclose(found.token_log_probs, expected, atol=1e-4)
+    assert found.score == pytest.approx(expected.sum(), abs=1e-4)
+
+
+def test_score_is_the_sum_of_its_pieces_in_any_batch(one):
+    texts, translations = [*TEXTS, "two"], [*TEXTS[::-1], "  "]
+    expected = one.score(texts, translations)
+    for translation, score in zip(translations, expected, strict=True):
+        ids = one.target_tokenizer.tokenize(translation)
+        assert score.token_ids == [*ids, 2]
+        assert score.token_log_probs.shape == (len(ids) + 1,)
+        assert score.token_log_probs.max() < 0
+        assert score.score == pytest.approx(score.token_log_probs.sum())
+    for batch_size in (1, 3):
+        found = one.score(texts, translations, batch_size)
+        for score, other in zip(expected, found, strict=True):
+            np.testing.assert_allclose(
+                score.token_log_probs, other.token_log_probs, atol=1e-4
+            )
+
+
+def test_score_of_a_translation_is_that_of_the_hypothesis(one):
+    texts, translations = list(PAIRS), list(PAIRS.values())
+    expected = one.score(texts, translations)
+    attention = one.align(texts, translations)
+    for strategy in STRATEGIES:
+        options = {"length_penalty": 0} if strategy == "beam" else {}
+        rows = one.hypotheses(
+            texts,
+            strategy,
+            target_prefix=translations,
+            forbidden_ids=list(range(3, 293)),  # Nothing but eos may follow.
+            token_log_probs=True,
+            attention=True,
+            **options,
+        )
+        for i, [best] in enumerate(rows):
+            assert best.text == translations[i]
+            assert best.token_ids == expected[i].token_ids
+            assert best.finished
+            assert best.score == pytest.approx(expected[i].score, abs=1e-3)
+            np.testing.assert_array_equal(
+                best.token_log_probs, expected[i].token_log_probs
+            )
+            np.testing.assert_array_equal(best.attention, attention[i])
+
+
+def test_alignment_spreads_each_piece_over_the_source(one):
+    texts, translations = list(PAIRS), list(PAIRS.values())
+    expected = one.align(texts, translations)
+    assert [array.shape for array in expected] == SHAPES
+    for array in expected:
+        assert array.dtype == np.float32 and array.min() > 0
+        np.testing.assert_allclose(array.sum(axis=1), 1, atol=1e-5)
+        assert np.ptp(array, axis=1).min() > 1e-3
+    for batch_size in (1, 2):
+        found = one.align(texts, translations, batch_size)
+        for array, other in zip(expected, found, strict=True):
+            np.testing.assert_allclose(array, other, atol=1e-5)
+
+
+def test_alignment_is_the_mean_over_heads(one):
+    [found] = one.align(["two two"], ["eleven twelve"])
+    weights = one.transformer.align(
+        np.array(one.tokenize_source(["two two"])),
+        np.array([[1, *one.target_tokenizer.tokenize("eleven twelve")]]),
+    )
+    assert weights.shape == (1, 2, 7, 5)
+    expected = np.mean(weights[0], axis=0)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_blank_text_aligns_to_its_end(one):
+    [array] = one.align([""], [""])
+    assert array.tolist() == [[1.0]]
+    [array] = one.align([" "], ["two two"])
+    assert array.tolist() == [[1.0]] * 5
+
+
+@pytest.mark.parametrize("name", ["score", "align"])
+@pytest.mark.parametrize(
+    "texts, translations, options, message",
+    [
+        (
+            ["one", "two"],
+            ["one"],
+            {},
+            "^translations must be one for each text, got 1 for 2 texts$",
+        ),
+        ([], ["one"], {}, "one for each text, got 1 for 0 texts"),
+        (["one"], "one", {}, "translations must be a list of str, got str"),
+        (["one"], [7], {}, "translations must be a list of str, got list"),
+        ("one", ["one"], {}, "texts must be a list of str, got str: 'one'"),
+        ([], [], {"batch_size": 0}, "batch_size must be .* got batch_size=0"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_named(
+    one, name, texts, translations, options, message
+):
+    with pytest.raises(ValueError, match=message):
+        getattr(one, name)(texts, translations, **options)
+
+
+def test_no_pairs_have_no_scores(one):
+    assert one.score([], []) == one.align([], []) == []
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_hypotheses_tell_of_each_piece_if_asked(one, strategy):
+    options = short_options(strategy)
+    if strategy == "beam":
+        options |= {"num_hypotheses": 3, "length_penalty": 0}
+    plain = one.hypotheses(TEXTS, **options)
+    found = one.hypotheses(
+        TEXTS, token_log_probs=True, attention=True, **options
+    )
+    sources = one.tokenize_source(TEXTS)
+    for source, row, plain_row in zip(sources, found, plain, strict=True):
+        for best, plain_best in zip(row, plain_row, strict=True):
+            assert best[:4] == plain_best[:4]
+            assert plain_best[4:] == (None, None)
+            length = len(best.token_ids)
+            assert best.token_log_probs.shape == (length,)
+            assert best.token_log_probs.sum() == pytest.approx(
+                best.score, abs=1e-3
+            )
+            assert best.attention.shape == (length, len(source))
+            sums = best.attention.sum(axis=1)
+            np.testing.assert_allclose(sums, 1, atol=1e-5)
+
+
+def test_hypotheses_tell_only_what_is_asked(one):
+    [[best]] = one.hypotheses(["one"], "greedy", token_log_probs=True)
+    assert best.token_log_probs is not None and best.attention is None
+    [[best]] = one.hypotheses(["one"], "greedy", attention=True)
+    assert best.token_log_probs is None and best.attention is not None
+
+
+# === Special ids, saving and loading ===
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -27,6 +27,8 @@ class OnnxTranslator:
         self.target = sentencepiece.SentencePieceProcessor(
             model_file=str(folder / "target_tokenizer.model")
         )
+        inputs = metadata["signatures"]["beam"]["inputs"]
+        self.types = {each["name"]: each["dtype"] for each in inputs}
         options = onnxruntime.SessionOptions()
         # Else it warns of every option that has a default.
         options.log_severity_level = 3
@@ -46,9 +48,8 @@ class OnnxTranslator:
             row[: len(ids)] = ids
         feed = {"source_ids": source_ids}
         for name, value in options.items():
-            # Options are 0-d arrays; what is not fed keeps its default.
-            dtype = "float32" if name == "length_penalty" else "int32"
-            feed[name] = np.array(value, dtype)
+            # Numbers are 0-d arrays; what is not fed keeps its default.
+            feed[name] = np.array(value, self.types[name])
         token_ids, lengths, finished = self.session.run(
             ["token_ids", "lengths", "finished"], feed
         )

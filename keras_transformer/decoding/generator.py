@@ -66,6 +66,7 @@ class Generator:
                 f"target_vocab_size={target_vocab_size}"
             )
         self.transformer = transformer
+        self.pad_id = transformer.pad_id
         self.target_vocab_size = target_vocab_size
         self.forbidden_ids = [
             transformer.pad_id,

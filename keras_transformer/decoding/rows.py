@@ -29,8 +29,7 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
             found after `position` steps; of each row of `token_ids` the first
             id is bos.
         rows: `NamedTuple` of tensors `(B, ...)`, what the search keeps; its
-            field `done` is bool `(B,)`. The last axis of a tensor of rank 2
-            or more may grow.
+            field `done` is bool `(B,)`. All their axes may change.
         facts: nest of tensors `(B, ...)` that stay the same.
         state: `SearchState`, its `hypothesis` of `B * beam_size` rows.
         pad_id: int.
@@ -75,8 +74,8 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
         shape_invariants=(
             tf.TensorShape([]),
             tf.TensorShape([None]),
-            _row_shapes(start[2]),
-            _row_shapes(rows),
+            _free_shapes(start[2]),
+            _free_shapes(rows),
             loop_shapes(facts),
             loop_shapes(state),
         ),
@@ -103,21 +102,17 @@ def _run_until_some_are_done(advance, position, rows, facts, state):
         (position, rows, state.hypothesis),
         shape_invariants=(
             tf.TensorShape([]),
-            _row_shapes(rows),
+            _free_shapes(rows),
             loop_shapes(state.hypothesis),
         ),
     )
 
 
-def _row_shapes(nest):
-    """As `loop_shapes`, and the last axis may grow."""
-
-    def shape(invariant):
-        if invariant.rank < 2:
-            return invariant
-        return tf.TensorShape([*invariant[:-1], None])
-
-    return tf.nest.map_structure(shape, loop_shapes(nest))
+def _free_shapes(nest):
+    """Tells `tf.while_loop` that every axis may change."""
+    return tf.nest.map_structure(
+        lambda tensor: tf.TensorShape([None] * tensor.shape.rank), nest
+    )
 
 
 def _store(found, index, news, pad_id):

@@ -184,9 +184,10 @@ def draw(logits, numbers, temperature, top_k, top_p):
     cumulative = tf.cumsum(tf.where(possible, weights, 0.0), axis=1)
     total = cumulative[:, -1:]
     before = tf.concat([tf.zeros_like(total), cumulative[:, :-1]], axis=1)
-    cumulative = tf.where(before < top_p * total, cumulative, 0.0)
-    total = tf.reduce_max(cumulative, axis=1, keepdims=True)
-    beyond = cumulative > numbers[:, None] * total
-    # Of floats, since browsers have no argmax of others.
-    chosen = tf.argmax(tf.cast(beyond, tf.float32), 1, output_type=tf.int32)
-    return tf.gather(ids, chosen, batch_dims=1)
+    kept = tf.where(before < top_p * total, cumulative, 0.0)
+    total = tf.reduce_max(kept, axis=1, keepdims=True)
+    passed = cumulative <= numbers[:, None] * total
+    chosen = tf.reduce_sum(tf.cast(passed, tf.int32), axis=1)
+    # Where nothing is possible all are passed.
+    chosen = tf.minimum(chosen, tf.shape(ids)[1] - 1)
+    return tf.gather(ids, chosen[:, None], batch_dims=1)[:, 0]

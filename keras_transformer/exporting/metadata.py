@@ -7,24 +7,38 @@ import tensorflow as tf
 
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.decoding.generator import EXTRA_LENGTH
+from keras_transformer.decoding.options import RANGES
 from keras_transformer.version import __version__
 
 METADATA = "metadata.json"
 
 _RULES = {
     "source_ids": "pieces of the source tokenizer, then eos, padded with pad",
-    "unknown_ids": "an id outside the source vocabulary counts as unk",
+    "target_ids": "pieces of the target tokenizer, then eos, padded with pad",
+    "unknown_ids": "an id outside its vocabulary counts as unk",
+    "options": "what is not given has its default; a value out of range counts "
+    "as the nearest one within (ranges), num_hypotheses at most as beam_size",
     "max_length": "-1: ids of the source row other than pad, plus "
     f"{EXTRA_LENGTH}",
     "lengths": "every length counts generated ids, eos included, bos not",
-    "length_penalty": "score = log-probability / ((5 + length) / 6) ^ "
-    "length_penalty",
-    "stop": "a row stops when its num_hypotheses best finished hypotheses "
-    "cannot be beaten by any alive one at any length up to max_length",
-    "options": "a value out of range counts as the nearest one within: "
-    "beam_size from 1, num_hypotheses from 1 to beam_size, length_penalty "
-    "from -10 to 10, min_length from 0",
+    "length_penalty": "beam: score = log-probability / ((5 + length) / 6) ^ "
+    "length_penalty; with length_penalty_form 1 / length ^ length_penalty",
+    "coverage_penalty": "beam: added to that, coverage_penalty * sum over "
+    "source positions of log(min(1, attention to it, summed over the output))",
+    "stop": "beam: a row stops when its num_hypotheses best finished "
+    "hypotheses cannot be beaten by any alive one at any length up to "
+    "max_length; with early_stopping 1 once beam_size hypotheses have finished",
+    "no_repeat_ngram_size": "no so many ids in a row occur twice; 0 is off",
+    "repetition_penalty": "logits of ids generated before are divided by it, "
+    "or multiplied if below 0",
+    "target_prefix": "(rows, P): ids that each row generates first, padded "
+    "with pad; (1, P) for all rows",
+    "forbidden_ids": "never generated; nor are pad, bos and ids that the "
+    "target tokenizer does not know",
+    "sampling": "logits, temperature, softmax, top_k, top_p, draw; the same "
+    "seed gives the same row in every runtime and batch",
     "empty_slot": "length 0 and score minus infinity",
+    "empty_source": "a row without a piece generates nothing: length 0",
 }
 
 
@@ -50,6 +64,7 @@ def write_metadata(translator, folder, signatures):
             for name in signatures
         },
         "rules": _RULES,
+        "ranges": RANGES,
         "special_ids": {
             "pad": model.pad_id,
             "bos": model.bos_id,

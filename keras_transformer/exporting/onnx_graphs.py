@@ -15,11 +15,11 @@ from keras_transformer.folders import new_folder, refuse_existing
 def export_onnx(translator, folder, sentences=None):
     """Writes ONNX graphs that decode by themselves, loop and all.
 
-    The folder holds `greedy.onnx` and `beam.onnx`, which follow
-    `keras_transformer.decoding.SIGNATURES`, the one `weights.bin` that they
-    share, the tokenizers' SentencePiece models and `metadata.json`. Options
-    are inputs with defaults: a client names only what it changes, each as a
-    0-d array. All operators are standard ONNX.
+    The folder holds `greedy.onnx`, `beam.onnx`, `sample.onnx`, `score.onnx`
+    and `align.onnx`, which follow `keras_transformer.decoding.SIGNATURES`, the
+    one `weights.bin` that they share, the tokenizers' SentencePiece models and
+    `metadata.json`. Options are inputs with defaults: a client names only what
+    it changes, numbers as 0-d arrays. All operators are standard ONNX.
 
     Args:
         translator: `Translator`.

@@ -16,11 +16,11 @@ from keras_transformer.folders import new_folder, refuse_existing
 def export_saved_model(translator, folder, sentences=None, text=True):
     """Writes a SavedModel that decodes and translates by itself.
 
-    Signatures: `greedy`, `beam` and `translate`, which is also the default
-    of servers, as in `keras_transformer.decoding.SIGNATURES`, over one set of
-    weights. Options are inputs; servers fill in their defaults. Python's
-    `loaded.signatures[name]` wants every input, but `loaded.greedy`,
-    `loaded.beam` and `loaded.translate` know the defaults too.
+    Signatures: those of `keras_transformer.decoding.SIGNATURES` (`greedy`,
+    `beam`, `sample`, `score`, `align`, and `translate`, which is also the
+    default of servers), over one set of weights. Options are inputs; servers
+    fill in their defaults. Python's `loaded.signatures[name]` wants every
+    input, but `loaded.greedy`, `loaded.beam` and so on know the defaults too.
 
     The folder needs neither this package nor any other file. Loading it
     needs `import tensorflow_text`, since `translate` holds the tokenizer;

@@ -5,12 +5,16 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.decoding import SearchState, beam_search
-from tests.support.exhaustive_search import exhaustive_search
+from tests.support.exhaustive_search import (
+    exhaustive_search,
+    penalty,
+)
 from tests.support.step_tables import (
     beam,
     found,
     greedy,
     path_table,
+    random_attention,
     random_tables,
     swap_table,
     table_step,
@@ -39,6 +43,90 @@ def test_the_length_penalty_decides_between_short_and_long(
         [swap_table()], [7], beam_size=beam_size, length_penalty=alpha
     )
     assert found(result) == [winner]
+
+
+@pytest.mark.parametrize(
+    ("form", "alpha", "winner"),
+    [
+        # Where (11 / 7) ^ alpha passes 1.3, and where (6 / 2) ^ alpha does.
+        (0, 0.55, (3, 2)),
+        (0, 0.61, LONG),
+        (1, 0.21, (3, 2)),
+        (1, 0.26, LONG),
+    ],
+)
+def test_the_form_of_the_length_penalty_decides_how_much_it_helps(
+    form, alpha, winner
+):
+    options = {"length_penalty": alpha, "length_penalty_form": form}
+    result = beam([swap_table()], [7], beam_size=2, **options)
+    assert found(result) == [winner]
+    expected = {(3, 2): -1.0, LONG: -1.3}[winner]
+    assert result.scores[0, 0] == pytest.approx(
+        expected / penalty(len(winner), alpha, form), abs=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("early_stopping", "alpha", "winner"),
+    [
+        (False, 0.6, LONG),
+        (True, 0.6, (3, 2)),
+        (False, 0.0, (3, 2)),
+        (True, 0.0, (3, 2)),
+    ],
+)
+def test_early_stopping_ends_with_what_has_finished(
+    early_stopping, alpha, winner
+):
+    """3 2 and 3 5 2 finish first; a longer one might still beat them."""
+    result = beam(
+        [swap_table()],
+        [7],
+        beam_size=2,
+        length_penalty=alpha,
+        early_stopping=early_stopping,
+    )
+    assert found(result) == [winner]
+
+
+@pytest.mark.parametrize(("beam_size", "steps"), [(1, 1), (2, 3), (3, 4)])
+def test_early_stopping_waits_for_as_many_as_the_beam_is_wide(beam_size, steps):
+    """Whatever is wanted, and though the bound says that 2 is the best."""
+    table = path_table(
+        5, 4, (0, 1, {2: 0.9, 3: 0.1}), (None, 3, {3: 0.9, 2: 0.1})
+    )
+    table[1, 3] = [float("-inf")] * 3 + [0.0]
+    calls = []
+
+    def step(token_ids, position, state):
+        calls.append(int(position))
+        return table_step(token_ids, position, state)
+
+    for early_stopping, expected in ((True, steps), (False, 1)):
+        calls.clear()
+        result = beam_search(
+            step,
+            SearchState(sentence=tf.constant(table[None])),
+            [5],
+            beam_size=beam_size,
+            length_penalty=0.0,
+            early_stopping=early_stopping,
+        )
+        assert len(calls) == expected
+        assert result.token_ids.numpy().tolist() == [[[2]]]
+
+
+def test_early_stopping_may_be_a_number():
+    for flag, winner in ((1, (3, 2)), (0, LONG), (np.int32(1), (3, 2))):
+        result = beam_search(
+            table_step,
+            SearchState(sentence=tf.constant(swap_table()[None])),
+            [7],
+            beam_size=2,
+            early_stopping=flag,
+        )
+        assert tuple(result.token_ids.numpy()[0, 0].tolist()) == winner
 
 
 def test_a_finished_hypothesis_survives_longer_ones():
@@ -270,15 +358,61 @@ def test_a_largest_length_of_zero_or_less_generates_nothing():
     assert nothing.token_ids.shape == (4, 2, 0)
 
 
-def test_eager_search_equals_graph_search():
-    tables = random_tables(5, 4, 6, seed=13)
-    caps = [4, 2, 3, 0, 4]
+OPTIONS = {
+    "length_penalty": 0.8,
+    "length_penalty_form": 1,
+    "coverage_penalty": 0.5,
+    "early_stopping": True,
+    "target_prefix": [[4, 3, 0], [0, 0, 0], [5, 0, 0], [3, 3, 3], [4, 0, 0]],
+    "min_length": 3,
+    "forbidden_ids": [0, 1],
+    "no_repeat_ngram_size": 2,
+    "repetition_penalty": 1.5,
+}
+
+
+@pytest.mark.parametrize("name", [None, *OPTIONS, "all"])
+def test_options_may_be_numbers_or_tensors_in_a_graph_or_not(name):
+    """Eager and as numbers here, in a graph and as tensors in `beam`."""
+    tables = random_tables(5, 6, 6, seed=13)
+    attention = random_attention(5, 6, 6, seed=13)
+    caps = [6, 2, 5, 0, 6]
+    options = OPTIONS if name == "all" else {}
+    if name in OPTIONS:
+        options = {name: OPTIONS[name]}
     eager = beam_search(
         table_step,
-        SearchState(sentence=tf.constant(tables)),
+        SearchState(sentence=(tf.constant(tables), tf.constant(attention))),
         tf.constant(caps),
         num_hypotheses=3,
+        **options,
     )
-    graph = beam(tables, caps, 3)
+    graph = beam(tables, caps, 3, attention, **options)
     for one, other in zip(eager, graph, strict=True):
-        np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-5)
+    # Each option matters here, else the comparison would say nothing.
+    if name not in (None, "forbidden_ids"):
+        plain = beam(tables, caps, 3, attention)
+        assert not np.array_equal(graph.scores, plain.scores)
+
+
+def test_numbers_may_be_options_of_a_graph():
+    tables = random_tables(5, 6, 6, seed=13)
+    attention = random_attention(5, 6, 6, seed=13)
+    search = tf.function(
+        lambda tables, attention: beam_search(
+            table_step,
+            SearchState(sentence=(tables, attention)),
+            [6, 2, 5, 0, 6],
+            num_hypotheses=3,
+            **OPTIONS,
+        ),
+        input_signature=[
+            tf.TensorSpec([None] * 4, tf.float32),
+            tf.TensorSpec([None] * 5, tf.float32),
+        ],
+    )
+    result = search(tables, attention)
+    expected = beam(tables, [6, 2, 5, 0, 6], 3, attention, **OPTIONS)
+    for one, other in zip(result, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-5)

@@ -5,28 +5,15 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.decoding import SearchState, greedy_search
-from tests.support.exhaustive_search import log_softmax
+from tests.support.exhaustive_search import plain_greedy
 from tests.support.step_tables import (
     beam,
     greedy,
+    padded,
     path_table,
     random_tables,
     table_step,
 )
-
-
-def likeliest_path(table, cap, min_length=0, forbidden_ids=(0, 1)):
-    """Follows the highest log-probability, in plain NumPy."""
-    ids, score = [], 0.0
-    while len(ids) < cap and 2 not in ids:
-        log_probs = log_softmax(table[len(ids), ids[-1] if ids else 1])
-        allowed = log_probs.copy()
-        allowed[list(forbidden_ids)] = -np.inf
-        if len(ids) + 1 < min_length:
-            allowed[2] = -np.inf
-        ids.append(int(np.argmax(allowed)))
-        score += log_probs[ids[-1]]
-    return ids, score
 
 
 def eos_second_best_everywhere(length, vocab_size):
@@ -44,18 +31,68 @@ def trial_tables(count=200):
     return tables, [1 + row % 7 if row > 1 else 7 for row in range(count)]
 
 
+def follows(result, row, expected):
+    """Checks a row of a result against what the oracle found."""
+    length = result.lengths[row]
+    assert (result.token_ids[row, length:] == 0).all()
+    if expected is None:
+        assert length == 0
+        assert np.isneginf(result.scores[row])
+        assert not result.finished[row]
+    else:
+        assert tuple(result.token_ids[row, :length].tolist()) == expected.ids
+        assert result.scores[row] == pytest.approx(expected.score, abs=1e-4)
+        assert result.finished[row] == (2 in expected.ids)
+
+
 @pytest.mark.parametrize("min_length", [0, 3])
 def test_greedy_search_follows_the_likeliest_ids(min_length):
     tables, caps = trial_tables()
     result = greedy(tables, caps, min_length=min_length)
     for row, cap in enumerate(caps):
-        ids, score = likeliest_path(tables[row], cap, min_length)
-        length = result.lengths[row]
-        assert result.token_ids[row, :length].tolist() == ids
-        assert (result.token_ids[row, length:] == 0).all()
-        assert result.scores[row] == pytest.approx(score, abs=1e-4)
-        assert result.finished[row] == (2 in ids)
+        expected = plain_greedy(tables[row], cap, min_length=min_length)
+        follows(result, row, expected)
     assert len({tuple(row) for row in result.token_ids.tolist()}) > 90
+
+
+def drawn_options(vocab_size, rows, generator):
+    """Draws a value, off or on, of every option."""
+    prefixes = [
+        generator.integers(1, vocab_size, generator.integers(0, 4)).tolist()
+        for _ in range(rows)
+    ]
+    values = {
+        "min_length": generator.integers(2, 6),
+        "forbidden_ids": (0, 1, int(generator.integers(2, vocab_size))),
+        "no_repeat_ngram_size": generator.integers(1, 4),
+        "repetition_penalty": generator.choice([0.5, 1.25, 3.0]),
+        "target_prefix": prefixes,
+    }
+    return {
+        name: value
+        for name, value in values.items()
+        if generator.random() < 0.6
+    }
+
+
+def test_all_options_together_follow_the_likeliest_of_what_is_allowed():
+    generator = np.random.default_rng(0)
+    dead_ends = 0
+    for trial in range(100):
+        vocab_size = int(generator.choice([4, 5, 7, 13, 31]))
+        tables = random_tables(13, 7, vocab_size, seed=trial)
+        tables[generator.random(tables.shape) < 0.1] = -np.inf
+        caps = generator.integers(0, 8, 13).tolist()
+        options = drawn_options(vocab_size, 13, generator)
+        prefixes = options.pop("target_prefix", [[]] * 13)
+        result = greedy(tables, caps, target_prefix=padded(prefixes), **options)
+        for row, cap in enumerate(caps):
+            expected = plain_greedy(
+                tables[row], cap, target_prefix=prefixes[row], **options
+            )
+            follows(result, row, expected)
+            dead_ends += expected is None
+    assert 100 < dead_ends < 1000
 
 
 def test_beam_of_one_equals_greedy():
@@ -127,14 +164,34 @@ def test_a_batch_may_have_no_rows():
     assert result.scores.shape == (0,)
 
 
-def test_eager_search_equals_graph_search():
-    tables = random_tables(5, 4, 6, seed=7)
+OPTIONS = {
+    "target_prefix": [[4, 3, 0], [0, 0, 0], [5, 0, 0], [3, 3, 3], [4, 0, 0]],
+    "min_length": 5,
+    "forbidden_ids": [0, 1, 4],
+    "no_repeat_ngram_size": 1,
+    "repetition_penalty": 3.0,
+}
+
+
+@pytest.mark.parametrize("name", [None, *OPTIONS, "all"])
+def test_options_may_be_numbers_or_tensors_in_a_graph_or_not(name):
+    """Eager and as numbers here, in a graph and as tensors in `greedy`."""
+    # The same at all positions, so that outputs repeat themselves.
+    tables = np.repeat(random_tables(5, 1, 6, seed=7), 6, axis=1)
+    tables[..., 2] -= 2.0
+    caps = [6, 2, 5, 0, 6]
+    options = OPTIONS if name == "all" else {}
+    if name in OPTIONS:
+        options = {name: OPTIONS[name]}
     eager = greedy_search(
-        table_step, SearchState(sentence=tf.constant(tables)), [4, 2, 3, 0, 4]
+        table_step, SearchState(sentence=tf.constant(tables)), caps, **options
     )
-    graph = greedy(tables, [4, 2, 3, 0, 4])
+    graph = greedy(tables, caps, **options)
     for one, other in zip(eager, graph, strict=True):
-        np.testing.assert_allclose(one.numpy(), other, rtol=1e-6)
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-5)
+    if name is not None:
+        plain = greedy(tables, caps)
+        assert graph.token_ids.tolist() != plain.token_ids.tolist()
 
 
 def test_special_ids_may_be_others():

@@ -1,5 +1,7 @@
 """The searches with a state of the user's own."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,12 +10,15 @@ from keras_transformer.decoding import (
     SearchState,
     beam_search,
     greedy_search,
+    rows,
 )
 from keras_transformer.decoding.state import loop_shapes, select_rows
 from tests.support.exhaustive_search import log_softmax, penalty
 
 VOCAB_SIZE = 7
-WEIGHTS = np.random.default_rng(2).normal(scale=1.5, size=(5, 11, VOCAB_SIZE))
+WEIGHTS = np.random.default_rng(2).normal(scale=1.5, size=(13, 11, VOCAB_SIZE))
+# Caps of many lengths, so that rows leave one after the other.
+CAPS = [3, 8, 1, 5, 8, 2, 7, 8, 4, 6, 8, 0, 5]
 
 
 def history_logits(history, sentence):
@@ -68,6 +73,7 @@ class Recorder:
 
 
 def teacher_forced(ids, sentence):
+    """Scores ids by the logits of a row after each of their beginnings."""
     history, score = [1], 0.0
     for token_id in ids:
         score += log_softmax(history_logits(history, sentence))[token_id]
@@ -75,12 +81,12 @@ def teacher_forced(ids, sentence):
     return score
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
-@pytest.mark.parametrize("graph", [False, True])
-def test_the_state_of_a_hypothesis_follows_it(alpha, graph):
-    step = Recorder()
+@functools.cache
+def searches():
+    """Beam search over `Recorder` as it is and in a graph, for any alpha."""
 
-    def search(caps):
+    def search(caps, alpha, step=None):
+        step = step or Recorder()
         return beam_search(
             step,
             step.start(tf.size(caps)),
@@ -90,15 +96,21 @@ def test_the_state_of_a_hypothesis_follows_it(alpha, graph):
             length_penalty=alpha,
         )
 
-    if graph:
-        search = tf.function(search)
-    caps = tf.constant([9, 5, 7, 9, 2])
-    result = search(caps)
-    for row in range(5):
-        for rank in range(4):
-            length = int(result.lengths[row, rank])
-            ids = result.token_ids[row, rank, :length].numpy().tolist()
-            assert float(result.scores[row, rank]) == pytest.approx(
+    return search, tf.function(search, autograph=False)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize("graph", [False, True])
+def test_the_state_of_a_hypothesis_follows_it(alpha, graph):
+    result = searches()[graph](tf.constant(CAPS), tf.constant(alpha))
+    ids_of_rows = result.token_ids.numpy()
+    for row in range(13):
+        for rank, length in enumerate(result.lengths[row].numpy()):
+            score = float(result.scores[row, rank])
+            if np.isneginf(score):
+                continue
+            ids = ids_of_rows[row, rank, :length].tolist()
+            assert score == pytest.approx(
                 teacher_forced(ids, row) / penalty(length, alpha), abs=1e-4
             )
     assert not tf.reduce_all(result.finished)
@@ -144,17 +156,40 @@ def test_the_state_of_a_sentence_is_never_copied():
     assert (step.calls[0]["token_ids"].numpy() == 1).all()
 
 
-def test_greedy_search_carries_the_same_state():
+@pytest.mark.parametrize("leave_together", [1, 3, 8, 1000])
+def test_states_go_with_their_rows_when_others_leave(
+    monkeypatch, leave_together
+):
+    monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
     step = Recorder()
-    result = greedy_search(step, step.start(5), [9, 5, 7, 9, 2])
+    result = greedy_search(step, step.start(13), CAPS)
+    all_ids = result.token_ids.numpy()
     for row, length in enumerate(result.lengths.numpy()):
-        ids = result.token_ids[row, :length].numpy().tolist()
         assert float(result.scores[row]) == pytest.approx(
-            teacher_forced(ids, row), abs=1e-4
+            teacher_forced(all_ids[row, :length].tolist(), row), abs=1e-4
         )
-    np.testing.assert_array_equal(
-        step.calls[-1]["history"][:, 1:], result.token_ids[:, :-1]
-    )
+    sizes = set()
+    for position, call in enumerate(step.calls):
+        running = call["sentence"]["row"].numpy()
+        assert call["sentence"]["wide"].shape == (len(running), 3, 2)
+        np.testing.assert_array_equal(
+            call["history"][:, 1:], all_ids[running, :position]
+        )
+        sizes.add(len(running))
+    assert (len(sizes) > 1) == (leave_together > 1)
+
+
+@pytest.mark.parametrize("leave_together", [3, 8, 1000])
+def test_beams_do_not_depend_on_when_rows_leave(monkeypatch, leave_together):
+    search, graph = searches()
+    # Before the patch, which must not be part of a trace that is kept.
+    expected = graph(tf.constant(CAPS), tf.constant(0.6))
+    monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
+    step = Recorder()
+    result = search(tf.constant(CAPS), 0.6, step)
+    assert len({len(call["sentence"]["row"]) for call in step.calls}) > 1
+    np.testing.assert_array_equal(result.token_ids, expected.token_ids)
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("alpha", "steps"), [(0.0, 1), (0.6, 1), (2.0, 6)])

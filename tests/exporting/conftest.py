@@ -6,6 +6,7 @@ import pytest
 
 from keras_transformer import Translator, export_onnx, export_saved_model
 from tests.support import exports
+from tests.support.decoding_runs import seeds
 
 SIZES = {"num_layers": 2, "num_heads": 2, "d_ff": 53}
 
@@ -81,6 +82,20 @@ def source_ids(translator):
     """All sentences as one batch."""
     texts = exports.sentences()
     return translator.pad(translator.tokenize_source(texts))
+
+
+@pytest.fixture(scope="session")
+def asked(translator, source_ids):
+    """What each signature needs beside `source_ids`, a row a sentence."""
+    greedy = exports.generate(translator, "greedy", source_ids, {})
+    target = {"target_ids": greedy["token_ids"]}
+    return {
+        "greedy": {},
+        "beam": {},
+        "sample": {"seed": seeds(len(source_ids))},
+        "score": target,
+        "align": target,
+    }
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.decoding import SIGNATURES
+from keras_transformer.decoding.options import RANGES
+from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
 
 GOLDEN = json.loads(
     (pathlib.Path(__file__).parents[1] / "golden/signatures.json").read_text()
@@ -22,13 +24,23 @@ SIDES = ("inputs", "outputs")
 
 
 def as_json(signature):
-    return {
-        side: [
-            {**argument._asdict(), "shape": list(argument.shape)}
-            for argument in getattr(signature, side)
-        ]
+    sides = {
+        side: [argument._asdict() for argument in getattr(signature, side)]
         for side in SIDES
     }
+    return json.loads(json.dumps(sides))
+
+
+def default_of(argument):
+    return np.array(argument["default"], argument["dtype"])
+
+
+def assert_default(found, argument):
+    """A default has the type, the shape and the value of the contract."""
+    expected = default_of(argument)
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
 
 
 def signature_defs(folder):
@@ -47,8 +59,8 @@ def test_signatures_are_the_golden_ones():
 @pytest.mark.parametrize(
     ("name", "signatures", "default"),
     [
-        ("saved_model", ["beam", "greedy", "translate"], "translate"),
-        ("of_ids", ["beam", "greedy"], "beam"),
+        ("saved_model", sorted(SIGNATURES), "translate"),
+        ("of_ids", sorted(TOKEN_SIGNATURES), "beam"),
     ],
 )
 def test_saved_model_has_the_golden_signatures(
@@ -78,12 +90,9 @@ def test_saved_model_has_the_golden_signatures(
         expected = {
             a["name"]: a for a in golden["inputs"] if a["default"] is not None
         }
-        assert set(defaults) == set(expected) != set()
+        assert set(defaults) == set(expected)
         for key, argument in expected.items():
-            assert defaults[key].dtype == argument["dtype"]
-            assert defaults[key] == np.array(
-                argument["default"], argument["dtype"]
-            )
+            assert_default(defaults[key], argument)
 
 
 def test_functions_of_a_saved_model_take_their_inputs_in_order(exported):
@@ -105,7 +114,7 @@ def dtype(value):
     ).name
 
 
-@pytest.mark.parametrize("signature", ["greedy", "beam"])
+@pytest.mark.parametrize("signature", TOKEN_SIGNATURES)
 def test_onnx_graph_has_the_golden_signature(signature, exported):
     graph = onnx.load(exported["onnx"] / f"{signature}.onnx").graph
     for side, values in zip(SIDES, (graph.input, graph.output), strict=True):
@@ -120,16 +129,15 @@ def test_onnx_graph_has_the_golden_signature(signature, exported):
             assert argument["name"] not in initializers
             continue
         default = onnx.numpy_helper.to_array(initializers[argument["name"]])
-        assert default.dtype == argument["dtype"] and default.shape == ()
-        assert default == np.array(argument["default"], argument["dtype"])
+        assert_default(default, argument)
 
 
 @pytest.mark.parametrize(
     ("name", "folder", "signatures"),
     [
-        ("saved_model", "assets.extra", ["greedy", "beam", "translate"]),
-        ("of_ids", "assets.extra", ["greedy", "beam"]),
-        ("onnx", ".", ["greedy", "beam"]),
+        ("saved_model", "assets.extra", list(SIGNATURES)),
+        ("of_ids", "assets.extra", list(TOKEN_SIGNATURES)),
+        ("onnx", ".", list(TOKEN_SIGNATURES)),
     ],
 )
 def test_metadata_tells_a_client_all_it_needs(
@@ -142,7 +150,25 @@ def test_metadata_tells_a_client_all_it_needs(
     }
     assert metadata["special_ids"] == {"pad": 0, "bos": 1, "eos": 2, "unk": 3}
     assert metadata["vocab_sizes"] == {"source": 307, "target": 307}
+    assert metadata["ranges"] == {
+        name: list(ends) for name, ends in RANGES.items()
+    }
     for side in ("source", "target"):
         tokenizer = getattr(translator, f"{side}_tokenizer")
         model = (folder / f"{side}_tokenizer.model").read_bytes()
         assert model == tokenizer.model_proto
+
+
+@pytest.mark.parametrize("name", TOKEN_SIGNATURES)
+def test_metadata_explains_every_option(name, exported):
+    """Numbers have a range, arrays of ids a rule, and both a default."""
+    path = exported["onnx"] / "metadata.json"
+    metadata = json.loads(path.read_text("utf-8"))
+    for argument in metadata["signatures"][name]["inputs"]:
+        if argument["default"] is None:
+            continue
+        if argument["shape"]:
+            assert argument["name"] in metadata["rules"]
+            continue
+        smallest, largest = metadata["ranges"][argument["name"]]
+        assert smallest <= argument["default"] <= largest

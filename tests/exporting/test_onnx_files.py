@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_transformer.exporting import onnx_graphs
+from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
+from keras_transformer.exporting import onnx_conversion, onnx_graphs
 from keras_transformer.exporting.onnx_weights import WEIGHTS
 
 GOLDEN = json.loads(
@@ -17,8 +19,16 @@ GOLDEN = json.loads(
         pathlib.Path(__file__).parents[1] / "golden/onnx_operators.json"
     ).read_text()
 )
-SIGNATURES = ["greedy", "beam"]
 LARGEST_FLOAT16 = 65504
+DRAWS = {
+    "Bernoulli",
+    "Dropout",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
 
 
 def graphs_of(graph):
@@ -54,7 +64,7 @@ def operators_of(model):
     return found
 
 
-@pytest.fixture(params=SIGNATURES)
+@pytest.fixture(params=TOKEN_SIGNATURES)
 def path(request, exported):
     return exported["onnx"] / f"{request.param}.onnx"
 
@@ -74,7 +84,7 @@ def test_all_operators_are_standard(path, variant_exported):
         }
         assert domains == {""}
         opsets = {entry.domain: entry.version for entry in model.opset_import}
-        assert opsets[""] == onnx_graphs.OPSET
+        assert opsets[""] == onnx_conversion.OPSET
 
 
 def test_operators_and_their_types_are_known(path, variant_exported):
@@ -91,9 +101,8 @@ def test_operators_and_their_types_are_known(path, variant_exported):
 def test_known_operators_run_everywhere_and_draw_nothing():
     types = set().union(*GOLDEN.values())
     assert types <= {"bool", "float", "int32", "int64"}
-    assert "ArgMax" not in GOLDEN and "Dropout" not in GOLDEN
-    assert not [name for name in GOLDEN if "Random" in name]
-    assert not {"Bernoulli", "Multinomial"} & set(GOLDEN)
+    assert "ArgMax" not in GOLDEN
+    assert not DRAWS & set(GOLDEN)
 
 
 def test_float_constants_fit_half_precision(path, variant_exported):
@@ -118,9 +127,12 @@ def test_the_folder_holds_every_weight_once(name, request):
     fixture = "exported" if name == "translator" else "variant_exported"
     folder = request.getfixturevalue(fixture)["onnx"]
     assert sorted(file.name for file in folder.iterdir()) == [
+        "align.onnx",
         "beam.onnx",
         "greedy.onnx",
         "metadata.json",
+        "sample.onnx",
+        "score.onnx",
         "source_tokenizer.model",
         "target_tokenizer.model",
         "weights.bin",
@@ -131,7 +143,7 @@ def test_the_folder_holds_every_weight_once(name, request):
     size = (folder / WEIGHTS).stat().st_size
     assert sum(large) <= size <= sum(large) + 64 * len(large)
     assert size > 0.85 * sum(sizes)
-    for signature in SIGNATURES:
+    for signature in TOKEN_SIGNATURES:
         graph = (folder / f"{signature}.onnx").stat().st_size
         assert graph < 2_000_000
 
@@ -150,17 +162,42 @@ def external_data(path):
     return places
 
 
-def test_both_graphs_read_the_same_places(exported):
-    greedy, beam = (
-        external_data(exported["onnx"] / f"{name}.onnx") for name in SIGNATURES
-    )
-    assert greedy == beam
+def test_all_graphs_read_the_same_places(exported):
+    read = {
+        name: external_data(exported["onnx"] / f"{name}.onnx")
+        for name in TOKEN_SIGNATURES
+    }
+    assert read["greedy"] == read["beam"] == read["sample"] == read["score"]
+    # Attention needs neither the projection nor what comes after it.
+    assert read["align"].items() < read["greedy"].items()
     ends = 0
-    for offset, length in sorted(greedy):
+    for offset, length in sorted(read["greedy"]):
         assert offset % 64 == 0 and 0 <= offset - ends < 64
         ends = offset + length
     assert ends == (exported["onnx"] / WEIGHTS).stat().st_size
-    assert (307, 26) in greedy.values() and (26, 307) not in greedy.values()
+    shapes = list(read["greedy"].values())
+    assert (307, 26) in shapes and (26, 307) not in shapes
+
+
+def test_no_graph_draws_random_numbers(exported):
+    """Sampling computes its own; dropout would draw them."""
+    for name in TOKEN_SIGNATURES:
+        model = onnx.load(exported["onnx"] / f"{name}.onnx")
+        assert not DRAWS.intersection(operators_of(model))
+    for name in ("saved_model", "of_ids"):
+        model = saved_model_pb2.SavedModel()
+        model.ParseFromString((exported[name] / "saved_model.pb").read_bytes())
+        graph = model.meta_graphs[0].graph_def
+        nodes = [*graph.node]
+        for function in graph.library.function:
+            nodes.extend(function.node_def)
+        operators = {node.op for node in nodes}
+        assert {"StatelessWhile", "While"} & operators
+        assert not [
+            name
+            for name in operators
+            if "Random" in name or "Dropout" in name or "Multinomial" in name
+        ]
 
 
 def test_an_operator_that_onnx_does_not_have_is_refused():

@@ -1,23 +1,37 @@
 """Calls of the decoding functions with NumPy in and NumPy out."""
 
 import numpy as np
-import tensorflow as tf
 
-from keras_transformer.decoding import Hypotheses
+from keras_transformer.decoding import SIGNATURES, Hypotheses
+
+DTYPES = {
+    argument.name: argument.dtype
+    for signature in SIGNATURES.values()
+    for argument in signature.inputs
+}
+
+
+def as_arrays(inputs):
+    """Gives inputs of a signature their types."""
+    return {
+        name: np.asarray(value, DTYPES[name]) for name, value in inputs.items()
+    }
+
+
+def call(function, source_ids, **inputs):
+    """Calls a function of a `Generator`; inputs not given have defaults."""
+    result = function(**as_arrays({"source_ids": source_ids, **inputs}))
+    return {name: tensor.numpy() for name, tensor in result.items()}
 
 
 def decode(function, source_ids, **options):
-    """Calls a function of a `Generator`; options not given have defaults."""
-    tensors = {
-        name: tf.constant(
-            value, tf.float32 if name == "length_penalty" else tf.int32
-        )
-        for name, value in options.items()
-    }
-    result = function(source_ids=tf.constant(source_ids), **tensors)
-    return Hypotheses(
-        **{name: tensor.numpy() for name, tensor in result.items()}
-    )
+    """As `call`, for `greedy`, `beam` and `sample`."""
+    return Hypotheses(**call(function, source_ids, **options))
+
+
+def seeds(count, first=-7):
+    """Gives each row a seed of its own."""
+    return np.array([[first, i] for i in range(count)]).reshape(count, 2)
 
 
 def kept_ids(result):

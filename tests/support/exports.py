@@ -1,5 +1,7 @@
 """What the tests of the exports share: a model that talks, and comparisons."""
 
+import functools
+
 import keras
 import numpy as np
 
@@ -9,6 +11,7 @@ from keras_transformer import (
     Transformer,
     Translator,
 )
+from tests.support.decoding_runs import as_arrays, call
 
 WORDS = "one two three four five six seven eight nine ten eleven".split()
 STRANGE = [
@@ -77,8 +80,12 @@ def with_options(model, **changes):
 def generate(translator, signature, source_ids, options):
     """Asks the Translator's own functions."""
     function = getattr(translator.generator, signature)
-    outputs = function(np.asarray(source_ids, "int32"), **options)
-    return {name: tensor.numpy() for name, tensor in outputs.items()}
+    return call(function, source_ids, **options)
+
+
+def take(inputs, rows):
+    """Takes some rows of inputs that have one for each sentence."""
+    return {name: value[rows] for name, value in inputs.items()}
 
 
 def rows_of(outputs, pad_id=0):
@@ -119,6 +126,23 @@ def assert_same_rows(found, expected):
         )
 
 
+def assert_same_floats(found, expected):
+    """Compares outputs of `score` or `align`, of which one may be wider.
+
+    What lies beyond the narrower one must be padding: 0.
+    """
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        other = found[name]
+        assert value.dtype == other.dtype == np.float32
+        inner = tuple(map(slice, np.minimum(value.shape, other.shape)))
+        for array in (value, other):
+            assert np.count_nonzero(array) == np.count_nonzero(array[inner])
+        np.testing.assert_allclose(
+            other[inner], value[inner], atol=1e-4, err_msg=name
+        )
+
+
 def widen(source_ids, columns, pad_id=0):
     """Pads a batch more than it needs."""
     return np.pad(source_ids, ((0, 0), (0, columns)), constant_values=pad_id)
@@ -128,21 +152,23 @@ def onnx_runtime(folder):
     """Opens ONNX graphs; gives a function like `generate`."""
     import onnxruntime
 
-    sessions = {
-        name: onnxruntime.InferenceSession(
-            str(folder / f"{name}.onnx"), providers=["CPUExecutionProvider"]
+    options = onnxruntime.SessionOptions()
+    # Threads that wait for such small products would take the time of others.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+
+    @functools.cache
+    def session(signature):
+        return onnxruntime.InferenceSession(
+            str(folder / f"{signature}.onnx"),
+            options,
+            providers=["CPUExecutionProvider"],
         )
-        for name in ("greedy", "beam")
-    }
 
     def ask(signature, source_ids, options):
-        session = sessions[signature]
-        feed = {"source_ids": np.asarray(source_ids, "int32")}
-        for name, value in options.items():
-            kind = "float32" if name == "length_penalty" else "int32"
-            feed[name] = np.asarray(value, kind)
-        names = [output.name for output in session.get_outputs()]
-        return dict(zip(names, session.run(names, feed), strict=True))
+        feed = as_arrays({"source_ids": source_ids, **options})
+        names = [output.name for output in session(signature).get_outputs()]
+        values = session(signature).run(names, feed)
+        return dict(zip(names, values, strict=True))
 
     return ask
 
@@ -162,13 +188,9 @@ def saved_model_runtime(folder):
         specs = function.structured_input_signature[1]
         if len(options) + 1 < len(specs):
             function = getattr(loaded, signature)
-        inputs = {
-            name: tf.constant(value, specs[name].dtype)
-            for name, value in options.items()
-        }
-        outputs = function(
-            source_ids=tf.constant(source_ids, tf.int32), **inputs
-        )
+        inputs = as_arrays({"source_ids": source_ids, **options})
+        tensors = {name: tf.constant(value) for name, value in inputs.items()}
+        outputs = function(**tensors)
         return {name: tensor.numpy() for name, tensor in outputs.items()}
 
     return ask

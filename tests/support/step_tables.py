@@ -56,45 +56,96 @@ def swap_table():
     )  # fmt: skip
 
 
+def random_attention(count, length, vocab_size, seed, heads=2, width=3):
+    """Draws attention `(count, length, vocab_size, heads, width)`.
+
+    It sums to 1 over the source, of which rows have different lengths: at
+    least one position, and 0 on the rest.
+    """
+    generator = np.random.default_rng(seed)
+    shape = (count, length, vocab_size, heads, width)
+    weights = generator.uniform(0.01, 1.0, size=shape)
+    for row in range(count):
+        weights[row, ..., 1 + row % width :] = 0.0
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return weights.astype("float32")
+
+
+def padded(rows):
+    """Makes an array of lists of different lengths, with 0 at the end."""
+    width = max(map(len, rows), default=0)
+    array = np.zeros((len(rows), width), "int32")
+    for row, ids in zip(array, rows, strict=True):
+        row[: len(ids)] = ids
+    return array
+
+
 def table_step(token_ids, position, state):
-    """Looks the logits up in `state.sentence`, tables `(B, L, V, V)`."""
-    tables = state.sentence
-    batch, length, _, vocab_size = tf.unstack(tf.shape(tables))
-    logits = tf.gather(
+    """Looks the logits up in tables `(B, L, V, V)`.
+
+    `state.sentence` is the tables, or a pair of them and of attention
+    `(B, L, V, H, S)`.
+    """
+    if not isinstance(state.sentence, tuple):
+        return _look_up(state.sentence, token_ids, position)[0], state
+    tables, attention = state.sentence
+    logits, _ = _look_up(tables, token_ids, position)
+    _, weights = _look_up(attention, token_ids, position)
+    weights = tf.transpose(weights, (0, 2, 1, 3))  # (B, H, K, S)
+    return logits, state._replace(attention=weights)
+
+
+def _look_up(tables, token_ids, position):
+    """Gives the entries of the last ids, as `(R, ...)` and `(B, K, ...)`."""
+    batch, length = tf.unstack(tf.shape(tables)[:2])
+    entries = tf.gather(
         tables[:, tf.minimum(position, length - 1)],
         tf.reshape(token_ids, (batch, -1)),
         batch_dims=1,
     )
-    return tf.reshape(logits, (-1, vocab_size)), state
+    shape = tf.concat([tf.shape(token_ids), tf.shape(entries)[2:]], axis=0)
+    return tf.reshape(entries, shape), entries
 
 
-def beam(tables, caps, num_hypotheses=1, **options):
+# Name: default, type and rank of each option of the two searches below.
+GREEDY_OPTIONS = {
+    "target_prefix": (np.zeros((1, 0)), tf.int32, 2),
+    "min_length": (0, tf.int32, 0),
+    "forbidden_ids": ((0, 1), tf.int32, 1),
+    "no_repeat_ngram_size": (0, tf.int32, 0),
+    "repetition_penalty": (1.0, tf.float32, 0),
+}
+BEAM_OPTIONS = {
+    "beam_size": (4, tf.int32, 0),
+    "num_hypotheses": (1, tf.int32, 0),
+    "length_penalty": (0.6, tf.float32, 0),
+    "length_penalty_form": (0, tf.int32, 0),
+    "coverage_penalty": (0.0, tf.float32, 0),
+    "early_stopping": (0, tf.int32, 0),
+    **GREEDY_OPTIONS,
+}
+
+
+def beam(tables, caps, num_hypotheses=1, attention=None, **options):
     """Runs `beam_search` in a graph over one table a row.
 
     Args:
         tables: array `(B, L, V, V)`.
         caps: list of `B` ints.
         num_hypotheses: int.
+        attention: array `(B, L, V, H, S)`; by default there is none.
         **options: of `beam_search`.
 
     Returns:
         `Hypotheses` of NumPy arrays.
     """
-    options = {
-        "beam_size": 4,
-        "length_penalty": 0.6,
-        "min_length": 0,
-        "forbidden_ids": (0, 1),
-        "num_hypotheses": num_hypotheses,
-        **options,
-    }
-    return _run(_beam_graph, tables, caps, options)
+    options["num_hypotheses"] = num_hypotheses
+    return _run(beam_search, BEAM_OPTIONS, tables, caps, attention, options)
 
 
-def greedy(tables, caps, **options):
+def greedy(tables, caps, attention=None, **options):
     """Runs `greedy_search` as `beam` does."""
-    options = {"min_length": 0, "forbidden_ids": (0, 1), **options}
-    return _run(_greedy_graph, tables, caps, options)
+    return _run(greedy_search, GREEDY_OPTIONS, tables, caps, attention, options)
 
 
 def found(result, row=0):
@@ -107,76 +158,43 @@ def found(result, row=0):
     ]
 
 
-def _run(make_graph, tables, caps, options):
+def _run(search, known, tables, caps, attention, options):
     tables = np.asarray(tables)
-    graph = make_graph(tables.dtype.name)
-    options = {
-        name: tf.constant(
-            value, tf.float32 if name == "length_penalty" else tf.int32
-        )
-        for name, value in options.items()
+    if attention is None:
+        attention = np.zeros((*tables.shape[:3], 1, 1))
+    tensors = {
+        name: tf.constant(options.pop(name, default), dtype)
+        for name, (default, dtype, _) in known.items()
     }
-    caps = tf.constant(np.asarray(caps, "int32"))
-    result = graph(tf.constant(tables), caps, **options)
+    assert not options, f"unknown options {sorted(options)}"
+    result = _graph(search, tables.dtype.name)(
+        tf.constant(tables),
+        tf.constant(attention, tf.float32),
+        tf.constant(np.asarray(caps, "int32")),
+        tensors,
+    )
     return Hypotheses(*[tensor.numpy() for tensor in result])
 
 
 # One trace serves all tests, because options are tensors.
 @functools.cache
-def _beam_graph(dtype):
-    integer = tf.TensorSpec((), tf.int32)
+def _graph(search, dtype):
+    known = BEAM_OPTIONS if search is beam_search else GREEDY_OPTIONS
 
     @tf.function(
         input_signature=[
             tf.TensorSpec([None] * 4, dtype),
+            tf.TensorSpec([None] * 5, tf.float32),
             tf.TensorSpec([None], tf.int32),
-            integer,
-            integer,
-            tf.TensorSpec((), tf.float32),
-            integer,
-            tf.TensorSpec([None], tf.int32),
-        ]
+            {
+                name: tf.TensorSpec([None] * rank, option_dtype)
+                for name, (_, option_dtype, rank) in known.items()
+            },
+        ],
+        autograph=False,
     )
-    def run(
-        tables,
-        caps,
-        beam_size,
-        num_hypotheses,
-        length_penalty,
-        min_length,
-        forbidden_ids,
-    ):
-        return beam_search(
-            table_step,
-            SearchState(sentence=tables),
-            caps,
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            length_penalty=length_penalty,
-            min_length=min_length,
-            forbidden_ids=forbidden_ids,
-        )
-
-    return run
-
-
-@functools.cache
-def _greedy_graph(dtype):
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None] * 4, dtype),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec((), tf.int32),
-            tf.TensorSpec([None], tf.int32),
-        ]
-    )
-    def run(tables, caps, min_length, forbidden_ids):
-        return greedy_search(
-            table_step,
-            SearchState(sentence=tables),
-            caps,
-            min_length=min_length,
-            forbidden_ids=forbidden_ids,
-        )
+    def run(tables, attention, caps, options):
+        state = SearchState(sentence=(tables, attention))
+        return search(table_step, state, caps, **options)
 
     return run

@@ -1,0 +1,96 @@
+import json
+import sys
+
+import pytest
+
+from keras_transformer import Translator, cli
+from keras_transformer.commands import export
+from keras_transformer.decoding import SIGNATURES
+from keras_transformer.exporting import ParityError
+from tests.support.command_runs import refusal, tree
+
+
+@pytest.fixture
+def exported(monkeypatch):
+    """Replaces both exporters; gives the list of their calls."""
+    calls = []
+
+    def exporter(name):
+        def record(translator, folder, sentences=None):
+            calls.append((name, translator.training["seed"], str(folder)))
+            return {"beam": {"equal": 20, "of": 20}}
+
+        return record
+
+    for name in ("saved_model", "onnx"):
+        monkeypatch.setattr(export, f"export_{name}", exporter(name))
+    return calls
+
+
+def test_export_calls_each_exporter_and_prints_parity(
+    run, tmp_path, capsys, exported
+):
+    assert cli.main(["export", str(run), str(tmp_path)]) == 0
+    folders = {name: f"{tmp_path}/{name}" for name in ("saved_model", "onnx")}
+    assert exported == [(name, 7, path) for name, path in folders.items()]
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {
+            "format": name,
+            "folder": path,
+            "parity": {"beam": {"equal": 20, "of": 20}},
+        }
+        for name, path in folders.items()
+    ]
+
+
+def test_export_takes_formats_once(run, tmp_path, exported):
+    code = cli.main(["export", str(run), str(tmp_path), "--to", "onnx", "onnx"])
+    assert code == 0
+    assert [name for name, *_ in exported] == ["onnx"]
+
+
+def test_export_refuses_before_it_writes(run, tmp_path, capsys, exported):
+    (tmp_path / "onnx").mkdir()
+    line = refusal(capsys, "export", run, tmp_path)
+    assert f"output folder '{tmp_path}/onnx' exists" in line
+    assert exported == []
+    assert tree(tmp_path) == [f"{tmp_path}/onnx"]
+
+
+def test_export_names_the_extra_before_it_writes(
+    run, tmp_path, capsys, exported, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "tf2onnx", None)
+    line = refusal(capsys, "export", run, tmp_path)
+    assert line == (
+        "exporting to ONNX needs the extra 'export': "
+        "pip install 'keras-transformer-seq2seq[export]'"
+    )
+    assert exported == []
+
+
+def test_export_that_answers_otherwise_is_an_error(
+    run, tmp_path, capsys, monkeypatch
+):
+    def differ(translator, folder, sentences=None):
+        raise ParityError("onnx: 19 of 20\nsentences")
+
+    monkeypatch.setattr(export, "export_onnx", differ)
+    line = refusal(capsys, "export", run, tmp_path, "--to", "onnx")
+    assert line == "onnx: 19 of 20 sentences"
+
+
+def test_export_writes_a_saved_model_that_is_equal(
+    run, translator, tmp_path, capsys, monkeypatch
+):
+    few = {**translator.training, "examples": ["one two", "six", "ten"]}
+    monkeypatch.setattr(translator, "training", few)
+    monkeypatch.setattr(Translator, "load", lambda folder: translator)
+    out = tmp_path / "new" / "out"
+    assert cli.main(["export", str(run), str(out), "--to=saved_model"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["parity"]) == set(SIGNATURES)
+    for figures in result["parity"].values():
+        assert figures["equal"] == figures["of"] == 3
+    assert (out / "saved_model" / "saved_model.pb").is_file()
