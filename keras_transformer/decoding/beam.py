@@ -2,9 +2,10 @@
 
 import tensorflow as tf
 
-from keras_transformer.decoding.beam_sets import BeamRules
+from keras_transformer.decoding.beam_sets import BeamRules, Caps
 from keras_transformer.decoding.constraints import Constraints, when
 from keras_transformer.decoding.logits import allowed_candidates
+from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.penalties import GNMT, LengthPenalty
 from keras_transformer.decoding.prefix import forced_at, forced_ids
 from keras_transformer.decoding.rows import search_rows
@@ -84,7 +85,9 @@ def beam_search(
         minus infinity.
 
     Raises:
-        ValueError: if `coverage_penalty` is on and `step` gives no attention.
+        ValueError: if an option that is a Python number is out of its range
+            (`keras_transformer.decoding.options.RANGES`), or
+            `coverage_penalty` may be on and `step` gives no attention.
 
     Example:
 
@@ -103,6 +106,17 @@ def beam_search(
     [[4 2]
      [3 2]] [[-0.916 -1.715]]
     """
+    check_given(
+        beam_size=beam_size,
+        num_hypotheses=num_hypotheses,
+        length_penalty=length_penalty,
+        length_penalty_form=length_penalty_form,
+        coverage_penalty=coverage_penalty,
+        early_stopping=early_stopping,
+        min_length=min_length,
+        no_repeat_ngram_size=no_repeat_ngram_size,
+        repetition_penalty=repetition_penalty,
+    )
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
     beam_size = tf.convert_to_tensor(beam_size, tf.int32)
     rules = BeamRules(
@@ -123,14 +137,14 @@ def beam_search(
     )
 
     def advance(position, sets, facts, state):
-        max_lengths, forced = facts
+        caps, forced = facts
         last_ids = sets.alive_ids[:, :, -1]
         logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
         logits = tf.cast(logits, tf.float32)
 
         def extend(log_probs, ids, coverage=None):
             return rules.extend(
-                sets, position + 1, max_lengths, log_probs, ids, coverage
+                sets, position + 1, caps, log_probs, ids, coverage
             )
 
         def extend_under_constraints():
@@ -159,12 +173,15 @@ def beam_search(
         )
 
     batch = tf.size(max_lengths)
+    caps = Caps(max_lengths, rules.length_penalty(max_lengths))
     one_of_each = tf.range(batch * beam_size) // beam_size
     return search_rows(
         advance,
-        lambda position, sets, facts: rules.best(sets, position, facts[0]),
+        lambda position, sets, facts: rules.best(
+            sets, position, facts[0].max_lengths
+        ),
         rules.start(max_lengths, bos_id),
-        (max_lengths, forced_ids(target_prefix, batch, pad_id)),
+        (caps, forced_ids(target_prefix, batch, pad_id)),
         SearchState(state.sentence, select_rows(state.hypothesis, one_of_each)),
         pad_id,
         beam_size,

@@ -35,6 +35,17 @@ class BeamSets(NamedTuple):
     coverage: object
 
 
+class Caps(NamedTuple):
+    """Where sentences are cut.
+
+    max_lengths: int32 `(B,)`, the largest length of each.
+    penalties: float32 `(B,)`, the length penalty at it.
+    """
+
+    max_lengths: object
+    penalties: object
+
+
 class BeamRules(NamedTuple):
     """How the sets change from one step to the next.
 
@@ -74,13 +85,13 @@ class BeamRules(NamedTuple):
             coverage=slots[:, :, None],
         )
 
-    def extend(self, sets, length, max_lengths, log_probs, ids, coverage=None):
+    def extend(self, sets, length, caps, log_probs, ids, coverage=None):
         """Takes one step.
 
         Args:
             sets: `BeamSets` before it.
             length: int32 scalar, number of ids generated after it.
-            max_lengths: int32 `(B,)`.
+            caps: `Caps`.
             log_probs: float32 `(R, C)`, of candidates for the next id of each
                 alive hypothesis.
             ids: int32 `(R, C)`.
@@ -93,7 +104,7 @@ class BeamRules(NamedTuple):
         candidates = self._rank(sets, log_probs, ids)
         sets = self._finish(sets, candidates, length, coverage)
         sets, parents = self._survive(sets, candidates, coverage)
-        done = self._cannot_improve(sets, length, max_lengths)
+        done = self._cannot_improve(sets, length, caps)
         return sets._replace(done=sets.done | done), parents
 
     def cover(self, sets, attention):
@@ -202,7 +213,7 @@ class BeamRules(NamedTuple):
         rows = parents + tf.range(batch)[:, None] * self.beam_size
         return sets, tf.reshape(rows, (-1,))
 
-    def _cannot_improve(self, sets, length, max_lengths):
+    def _cannot_improve(self, sets, length, caps):
         """Tells where no alive hypothesis can enter the best finished ones.
 
         A log-probability only falls, and the length penalty is monotonic in
@@ -214,17 +225,15 @@ class BeamRules(NamedTuple):
         best_alive = sets.alive_log_probs[:, 0]
         bound = tf.maximum(
             best_alive / self.length_penalty(length + 1),
-            best_alive / self.length_penalty(max_lengths),
+            best_alive / caps.penalties,
         )
         enough = tf.where(
             self.early_stopping, self.beam_size, self.num_hypotheses
         )
         worst = tf.gather(sets.finished_scores, enough - 1, axis=1)
         stops = (worst > IMPOSSIBLE) & (self.early_stopping | (worst >= bound))
-        # Asked by itself: over a penalty that overflows its bound would be
-        # NaN.
         none_alive = best_alive == IMPOSSIBLE
-        return (length >= max_lengths) | none_alive | stops
+        return (length >= caps.max_lengths) | none_alive | stops
 
     def best(self, sets, length, max_lengths):
         """Lists finished hypotheses, then those cut at the largest length.

@@ -8,6 +8,7 @@ from keras_transformer.decoding.logits import (
     allowed_candidates,
     log_prob_of,
 )
+from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import forced_at, forced_ids
 from keras_transformer.decoding.single import single_search
 
@@ -56,6 +57,10 @@ def greedy_search(
     Returns:
         `Hypotheses`; scores are plain log-probabilities of the model.
 
+    Raises:
+        ValueError: if an option that is a Python number is out of its range
+            (`keras_transformer.decoding.options.RANGES`).
+
     Example:
 
     A model that counts up from 3 to 5 and then stops:
@@ -72,6 +77,11 @@ def greedy_search(
     >>> print(result.lengths.numpy(), result.finished.numpy())
     [4 2] [ True False]
     """
+    check_given(
+        min_length=min_length,
+        no_repeat_ngram_size=no_repeat_ngram_size,
+        repetition_penalty=repetition_penalty,
+    )
     constraints = Constraints(
         eos_id,
         (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,

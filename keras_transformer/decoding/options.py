@@ -1,6 +1,7 @@
 """Options of decoding, checked where Python can still refuse them."""
 
 import numpy as np
+import tensorflow as tf
 
 from keras_transformer.decoding.signatures import SIGNATURES
 
@@ -68,6 +69,20 @@ def complete_options(strategy, options):
             f"{options['num_hypotheses']}, beam_size={options['beam_size']}"
         )
     return options
+
+
+def check_given(**options):
+    """Refuses Python numbers out of range; tensors are left to the graph.
+
+    Args:
+        **options: values of options of `RANGES`.
+
+    Raises:
+        ValueError: naming the option, its value and its range.
+    """
+    for name, value in options.items():
+        if not tf.is_tensor(value):
+            check_number(name, value, *RANGES[name])
 
 
 def check_number(name, value, smallest, largest=_INT32):

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 GNMT, POWER = 0, 1
 
+# Its exponential, and one over it, are normal numbers with room for a score.
+_LARGEST_LOG = 69.0
 # Attention that underflowed, or that a short output leaves out.
 _LEAST_COVERAGE = 1e-10
 
@@ -40,12 +42,14 @@ class LengthPenalty(NamedTuple):
         Returns:
             float32 tensor of the shape of `lengths`, above 0.
         """
-        power = tf.equal(self.form, POWER)
-        extra = tf.where(power, 0.0, 5.0)
+        extra = tf.where(tf.equal(self.form, POWER), 0.0, 5.0)
         # A length of 0, of what generates nothing, must not divide by 0.
         lengths = tf.maximum(tf.cast(lengths, tf.float32), 1.0 - extra)
         base = (lengths + extra) / (1.0 + extra)
-        return tf.pow(base, tf.cast(self.alpha, tf.float32))
+        # No more than float32 holds: a score over infinity would be 0, which
+        # none can beat, and over 0 it would be none.
+        power = tf.cast(self.alpha, tf.float32) * tf.math.log(base)
+        return tf.exp(tf.clip_by_value(power, -_LARGEST_LOG, _LARGEST_LOG))
 
 
 def coverage_penalty(coverage, beta):

@@ -59,6 +59,8 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
         )
 
     position = tf.constant(0)
+    # The attention of a step is read in it, and not handed on.
+    state = SearchState(state.sentence, state.hypothesis)
     start = (
         position,
         tf.range(tf.size(rows.done)),

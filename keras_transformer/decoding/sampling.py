@@ -9,6 +9,7 @@ from keras_transformer.decoding.logits import (
     mask_forbidden,
 )
 from keras_transformer.decoding.noise import seed_keys, uniform
+from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import force, forced_at, forced_ids
 from keras_transformer.decoding.single import single_search
 
@@ -69,6 +70,9 @@ def sample(
         `Hypotheses`; scores are plain log-probabilities of the model, at
         temperature 1 and with nothing left out.
 
+    Raises:
+        ValueError: as of `greedy_search`.
+
     Example:
 
     >>> from keras_transformer.decoding import SearchState
@@ -81,6 +85,14 @@ def sample(
     >>> rows[0] == rows[2], rows[0] == rows[1]
     (True, False)
     """
+    check_given(
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        min_length=min_length,
+        no_repeat_ngram_size=no_repeat_ngram_size,
+        repetition_penalty=repetition_penalty,
+    )
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
     constraints = Constraints(
         eos_id,

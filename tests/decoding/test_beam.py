@@ -10,6 +10,7 @@ from tests.support.exhaustive_search import (
     penalty,
 )
 from tests.support.step_tables import (
+    IMPOSSIBLE,
     beam,
     found,
     greedy,
@@ -96,7 +97,7 @@ def test_early_stopping_waits_for_as_many_as_the_beam_is_wide(beam_size, steps):
     table = path_table(
         5, 4, (0, 1, {2: 0.9, 3: 0.1}), (None, 3, {3: 0.9, 2: 0.1})
     )
-    table[1, 3] = [float("-inf")] * 3 + [0.0]
+    table[1, 3] = [IMPOSSIBLE] * 3 + [0.0]
     calls = []
 
     def step(token_ids, position, state):
@@ -206,16 +207,30 @@ def test_impossible_steps_leave_empty_slots_and_no_nan(alpha, dtype):
     result = beam(
         [table.astype(dtype)], [4], 4, beam_size=4, length_penalty=alpha
     )
-    assert result.scores.tolist() == [[0.0] + 3 * [float("-inf")]]
+    assert result.scores.tolist() == [[0.0] + 3 * [IMPOSSIBLE]]
     assert result.lengths.tolist() == [[4, 0, 0, 0]]
     assert result.finished.tolist() == [[True, False, False, False]]
     assert result.token_ids[0].tolist() == [[5, 3, 6, 2]] + 3 * [[0] * 4]
 
 
+@pytest.mark.parametrize("alpha", [-60.0, 60.0])
+def test_a_penalty_that_float32_cannot_hold_loses_and_invents_nothing(alpha):
+    """(45 / 6) ^ 60 is 1e52: 3 ... 3 eos is still the one hypothesis."""
+    table = path_table(
+        40, 5, (0, 1, {3: 1.0}), (None, 3, {3: 1.0}), (39, 3, {2: 0.5, 0: 0.5})
+    )
+    table[39, 3, 3] = IMPOSSIBLE
+    result = beam([table], [40], 2, beam_size=2, length_penalty=alpha)
+    assert result.lengths.tolist() == [[40, 0]]
+    assert result.finished.tolist() == [[True, False]]
+    assert np.isfinite(result.scores[0, 0])
+    assert result.scores[0, 1] == IMPOSSIBLE
+
+
 def test_a_dead_end_gives_no_hypothesis():
     table = path_table(4, 6, (0, 1, {3: 1.0}))
     result = beam([table], [4], 2)
-    assert result.scores.tolist() == [[float("-inf")] * 2]
+    assert result.scores.tolist() == [[IMPOSSIBLE] * 2]
     assert result.lengths.tolist() == [[0, 0]]
     assert result.token_ids.shape == (1, 2, 0)
     assert not result.finished.any()
@@ -349,7 +364,7 @@ def test_a_largest_length_of_zero_or_less_generates_nothing():
     alone = beam(tables[[1, 3]], [3, 3], 2)
     for row in (0, 2):
         assert result.lengths[row].tolist() == [0, 0]
-        assert result.scores[row].tolist() == [0.0, float("-inf")]
+        assert result.scores[row].tolist() == [0.0, IMPOSSIBLE]
         assert (result.token_ids[row] == 0).all()
         assert not result.finished[row].any()
     np.testing.assert_array_equal(result.token_ids[[1, 3]], alone.token_ids)

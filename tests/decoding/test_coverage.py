@@ -104,9 +104,10 @@ def test_coverage_ranks_those_that_are_cut_but_not_who_survives():
 
 def test_coverage_follows_its_hypothesis_and_its_row():
     """Rows that are done early, and beams that swap, keep their own."""
-    tables = random_tables(13, 8, 9, seed=14, scale=1.0)
-    attention = random_attention(13, 8, 9, seed=14)
-    caps = [row % 9 for row in range(13)]
+    tables = random_tables(13, 13, 9, seed=14, scale=1.0)
+    attention = random_attention(13, 13, 9, seed=14)
+    # Each row ends at another length, and some wait for the next to leave.
+    caps = [7, 1, 12, 4, 9, 2, 13, 6, 3, 11, 8, 5, 10]
     options = {"length_penalty": 0.6, "coverage_penalty": 1.5}
     result = beam(tables, caps, 3, attention, beam_size=3, **options)
     for row in range(13):

@@ -8,11 +8,30 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.decoding import Generator, SearchState, beam_search
-from keras_transformer.decoding.signatures import SIGNATURES
+from keras_transformer.decoding.signatures import SIGNATURES, TOKEN_SIGNATURES
 from keras_transformer.layers import FixedCache
-from tests.support.decoding_runs import decode, kept_ids, random_sources
+from tests.support.decoding_runs import (
+    call,
+    decode,
+    random_sources,
+    seeds,
+)
 
 VARIED = 100
+
+
+def asked(signature, count):
+    """Gives inputs that a signature must have, beside `source_ids`."""
+    if signature == "sample":
+        return {"seed": seeds(count)}
+    if signature in ("score", "align"):
+        return {"target_ids": random_sources(count, seed=count, width=7)}
+    return {}
+
+
+def assert_equal(found, expected):
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 def decoder_inputs(ids):
@@ -49,6 +68,33 @@ def test_beam_of_one_equals_greedy(generator):
     np.testing.assert_array_equal(one.lengths[:, 0], result.lengths)
     np.testing.assert_array_equal(one.finished[:, 0], result.finished)
     np.testing.assert_allclose(one.scores[:, 0], result.scores, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_length": 9, "no_repeat_ngram_size": 2},
+        {"target_prefix": [[7, 11]], "repetition_penalty": 1.5},
+        {"forbidden_ids": [5, 6, 7, 8, 2], "max_length": 13},
+    ],
+)
+def test_a_cold_sample_equals_greedy(generator, options):
+    source_ids = random_sources(97, seed=12)
+    greedy = call(generator.greedy, source_ids, **options)
+    # Of what is so cold, and of one id, the likeliest alone is left.
+    for cold in ({"temperature": 0.0}, {"top_k": 1}, {"top_p": 1e-6}):
+        sample = call(
+            generator.sample, source_ids, seed=seeds(97), **options, **cold
+        )
+        for name in ("token_ids", "lengths", "finished"):
+            np.testing.assert_array_equal(sample[name], greedy[name])
+        np.testing.assert_allclose(
+            sample["scores"], greedy["scores"], atol=1e-4
+        )
+    warm = call(generator.sample, source_ids, seed=seeds(97), **options)
+    ids = [row[:7].tolist() for row in warm["token_ids"]]
+    assert ids != [row[:7].tolist() for row in greedy["token_ids"]]
 
 
 def test_beam_of_one_equals_greedy_when_eos_comes_first(generator, favour):
@@ -128,8 +174,10 @@ def test_a_search_over_fixed_caches_finds_the_same(transformer, generator):
     @tf.function
     def search(source_ids):
         def step(token_ids, position, state):
-            logits, caches, _ = transformer.step(token_ids, position, *state)
-            return logits, SearchState(state.sentence, caches)
+            logits, caches, attention = transformer.step(
+                token_ids, position, state.sentence, state.hypothesis
+            )
+            return logits, SearchState(state.sentence, caches, attention)
 
         return beam_search(
             step,
@@ -149,10 +197,32 @@ def test_a_search_over_fixed_caches_finds_the_same(transformer, generator):
 def test_ids_outside_the_vocabulary_count_as_unk(generator):
     strange = np.array([[5, -1, 9, 32, 7, 10**6, -(10**9), 2]], "int32")
     unknown = np.array([[5, 3, 9, 3, 7, 3, 3, 2]], "int32")
-    for function in (generator.greedy, generator.beam):
-        one, other = decode(function, strange), decode(function, unknown)
-        assert kept_ids(one) == kept_ids(other) != [()]
-        np.testing.assert_array_equal(one.scores, other.scores)
+    for signature in TOKEN_SIGNATURES:
+        function = getattr(generator, signature)
+        one, other = (
+            call(function, source_ids, **asked(signature, 1))
+            for source_ids in (strange, unknown)
+        )
+        assert_equal(one, other)
+        assert one[SIGNATURES[signature].outputs[0].name].any()
+
+
+@pytest.mark.parametrize("signature", ["score", "align"])
+def test_target_ids_that_are_never_generated_count_as_unk(
+    transformer, signature
+):
+    function = getattr(Generator(transformer, target_vocab_size=29), signature)
+    source_ids = random_sources(1, seed=13)
+    strange = [[5, -1, 9, 32, 29, 31, 1, 10**6, -(10**9), 0, 7, 2, 0]]
+    unknown = [[5, 3, 9, 3, 3, 3, 3, 3, 3, 0, 7, 2, 0]]
+    one, other = (
+        call(function, source_ids, target_ids=target_ids)
+        for target_ids in (strange, unknown)
+    )
+    assert_equal(one, other)
+    per_token = one[SIGNATURES[signature].outputs[0].name][0]
+    nothing = [not np.any(value) for value in per_token]
+    assert nothing == [i in (9, 12) for i in range(13)]
 
 
 @pytest.mark.parametrize(
@@ -164,28 +234,79 @@ def test_ids_outside_the_vocabulary_count_as_unk(generator):
         ({"num_hypotheses": 0}, {"num_hypotheses": 1}),
         ({"length_penalty": 100.0}, {"length_penalty": 10.0}),
         ({"length_penalty": -100.0}, {"length_penalty": -10.0}),
-        ({"min_length": -3}, {"min_length": 0}),
-        ({"max_length": -7}, {"max_length": -1}),
+        ({"length_penalty_form": 7}, {"length_penalty_form": 1}),
+        ({"length_penalty_form": -7}, {"length_penalty_form": 0}),
+        ({"coverage_penalty": 11.0}, {"coverage_penalty": 10.0}),
+        ({"coverage_penalty": -0.5}, {"coverage_penalty": 0.0}),
+        ({"early_stopping": 2}, {"early_stopping": 1}),
+        ({"early_stopping": -1}, {"early_stopping": 0}),
     ],
 )
-def test_options_outside_their_range_are_mended(generator, given, mended):
+def test_options_of_beam_outside_their_range_are_mended(
+    generator, given, mended
+):
     source_ids = random_sources(3, seed=5)
     limit = {"max_length": 11}
-    one = decode(generator.beam, source_ids, **{**limit, **given})
-    other = decode(generator.beam, source_ids, **{**limit, **mended})
-    for first, second in zip(one, other, strict=True):
-        np.testing.assert_array_equal(first, second)
+    one = call(generator.beam, source_ids, **limit, **given)
+    assert_equal(one, call(generator.beam, source_ids, **limit, **mended))
+
+
+@pytest.mark.parametrize(
+    ("given", "mended"),
+    [
+        ({"temperature": -0.5}, {"temperature": 0.0}),
+        ({"temperature": 101.0}, {"temperature": 100.0}),
+        ({"top_k": -3}, {"top_k": 0}),
+        ({"top_k": 33}, {"top_k": 0}),
+        ({"top_p": 0.0}, {"top_p": 1e-6}),
+        ({"top_p": 1.5}, {"top_p": 1.0}),
+    ],
+)
+def test_options_of_sampling_outside_their_range_are_mended(
+    generator, given, mended
+):
+    source_ids = random_sources(3, seed=5)
+    inputs = {"seed": seeds(3), "max_length": 11}
+    one = call(generator.sample, source_ids, **inputs, **given)
+    assert_equal(one, call(generator.sample, source_ids, **inputs, **mended))
+
+
+@pytest.mark.parametrize("signature", ["greedy", "beam", "sample"])
+@pytest.mark.parametrize(
+    ("given", "mended"),
+    [
+        ({"min_length": -3}, {"min_length": 0}),
+        ({"max_length": -7}, {"max_length": -1}),
+        ({"no_repeat_ngram_size": -1}, {"no_repeat_ngram_size": 0}),
+        ({"repetition_penalty": 0.0}, {"repetition_penalty": 0.01}),
+        ({"repetition_penalty": 101.0}, {"repetition_penalty": 100.0}),
+        ({"target_prefix": [[1, 33, -1]]}, {"target_prefix": [[3, 3, 3]]}),
+        ({"target_prefix": [[5, 0, 7]]}, {"target_prefix": [[5]]}),
+        ({"forbidden_ids": [33, -1, 2**31 - 1]}, {"forbidden_ids": []}),
+    ],
+)
+def test_options_of_all_searches_outside_their_range_are_mended(
+    generator, signature, given, mended
+):
+    function = getattr(generator, signature)
+    source_ids = random_sources(3, seed=5)
+    inputs = {"max_length": 11, **asked(signature, 3)}
+    one = call(function, source_ids, **{**inputs, **given})
+    assert_equal(one, call(function, source_ids, **{**inputs, **mended}))
 
 
 def test_smallest_and_largest_lengths_are_kept(generator):
     source_ids = random_sources(29, seed=6)
-    for function in (generator.greedy, generator.beam):
-        result = decode(function, source_ids, min_length=4, max_length=9)
+    for signature in ("greedy", "beam", "sample"):
+        function = functools.partial(
+            decode, getattr(generator, signature), **asked(signature, 29)
+        )
+        result = function(source_ids, min_length=4, max_length=9)
         assert result.lengths.min() >= 4
         assert result.lengths.max() == 9
         assert (result.lengths < 9).any()
         assert (result.lengths[~result.finished] == 9).all()
-        nothing = decode(function, source_ids, max_length=0)
+        nothing = function(source_ids, max_length=0)
         assert nothing.token_ids.shape[-1] == 0
         assert not nothing.scores.any()
 
@@ -193,44 +314,73 @@ def test_smallest_and_largest_lengths_are_kept(generator):
 def test_one_trace_serves_all_calls(generator):
     for batch, width, seed in ((1, 4, 1), (5, 9, 2), (3, 13, 3)):
         source_ids = random_sources(batch, seed, width)
-        decode(generator.greedy, source_ids, max_length=seed, min_length=2)
-        decode(
-            generator.beam,
-            source_ids,
-            beam_size=1 + seed,
-            num_hypotheses=seed,
-            length_penalty=seed / 2,
-            max_length=seed,
-            min_length=seed - 1,
-        )
-    assert generator.greedy.experimental_get_tracing_count() == 1
-    assert generator.beam.experimental_get_tracing_count() == 1
+        lengths = {"max_length": seed, "min_length": seed - 1}
+        constraints = {
+            "no_repeat_ngram_size": seed,
+            "repetition_penalty": seed / 2,
+            "target_prefix": np.ones((batch, seed)),
+            "forbidden_ids": range(seed),
+        }
+        options = {
+            "greedy": {**lengths, **constraints},
+            "beam": {
+                **lengths,
+                **constraints,
+                "beam_size": 1 + seed,
+                "num_hypotheses": seed,
+                "length_penalty": seed / 2,
+                "length_penalty_form": seed - 1,
+                "coverage_penalty": seed - 1,
+                "early_stopping": seed - 1,
+            },
+            "sample": {
+                **lengths,
+                **constraints,
+                "temperature": seed,
+                "top_k": seed,
+                "top_p": seed / 4,
+            },
+        }
+        for signature in TOKEN_SIGNATURES:
+            inputs = {
+                **asked(signature, batch), **options.get(signature, {})
+            }  # fmt: skip
+            call(getattr(generator, signature), source_ids, **inputs)
+    for signature in TOKEN_SIGNATURES:
+        function = getattr(generator, signature)
+        assert function.experimental_get_tracing_count() == 1
 
 
-def test_eager_decoding_equals_that_of_the_graph(generator):
+@pytest.mark.parametrize(
+    ("signature", "options"),
+    [
+        ("greedy", {"max_length": 7}),
+        ("beam", {"max_length": 7, "num_hypotheses": 3}),
+        ("beam", {"max_length": 5, "coverage_penalty": 0.3}),
+        ("sample", {"max_length": 7, "top_k": 9, "target_prefix": [[7, 3]]}),
+        ("score", {}),
+        ("align", {}),
+    ],
+)
+def test_eager_decoding_equals_that_of_the_graph(generator, signature, options):
+    function = getattr(generator, signature)
     source_ids = random_sources(5, seed=9)
-    limit = {"max_length": 7}
-    graph = [
-        decode(generator.greedy, source_ids, **limit),
-        decode(generator.beam, source_ids, num_hypotheses=3, **limit),
-    ]
+    inputs = {**asked(signature, 5), **options}
+    graph = call(function, source_ids, **inputs)
     tf.config.run_functions_eagerly(True)
     try:
-        eager = [
-            decode(generator.greedy, source_ids, **limit),
-            decode(generator.beam, source_ids, num_hypotheses=3, **limit),
-        ]
+        eager = call(function, source_ids, **inputs)
     finally:
         tf.config.run_functions_eagerly(False)
-    for one, other in zip(eager, graph, strict=True):
-        np.testing.assert_array_equal(one.token_ids, other.token_ids)
-        np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
+    assert set(eager) == set(graph)
+    for name, value in graph.items():
+        np.testing.assert_allclose(eager[name], value, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["greedy", "beam"])
+@pytest.mark.parametrize("name", TOKEN_SIGNATURES)
 def test_names_and_types_are_those_of_the_signatures(generator, name):
     result = getattr(generator, name)(
-        source_ids=tf.constant(random_sources(2, seed=10))
+        source_ids=tf.constant(random_sources(2, seed=10)), **asked(name, 2)
     )
     signature = SIGNATURES[name]
     assert set(result) == {each.name for each in signature.outputs}
@@ -242,9 +392,13 @@ def test_names_and_types_are_those_of_the_signatures(generator, name):
 def test_half_precision_models_give_float32_scores(make_transformer):
     generator = Generator(make_transformer(seed=11, dtype="mixed_float16"))
     source_ids = random_sources(5, seed=11)
-    result = decode(generator.beam, source_ids, max_length=9)
-    assert result.scores.dtype == np.float32
-    assert np.isfinite(result.scores).all()
+    limits = {"beam": {"max_length": 9}, "sample": {"max_length": 9}}
+    for signature in ("beam", "sample", "score", "align"):
+        inputs = {**asked(signature, 5), **limits.get(signature, {})}
+        result = call(getattr(generator, signature), source_ids, **inputs)
+        for each in SIGNATURES[signature].outputs:
+            assert result[each.name].dtype == each.dtype
+            assert np.isfinite(result[each.name]).all()
 
 
 @pytest.mark.parametrize("size", [-1, 0, 2, 33])

@@ -5,10 +5,12 @@ import shutil
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 from keras_transformer import Translator, export_onnx, export_saved_model
 from keras_transformer.decoding import SIGNATURES
+from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
 from keras_transformer.exporting import (
     ParityError,
     check_parity,
@@ -18,11 +20,17 @@ from keras_transformer.exporting import (
 )
 from tests.support import exports
 
-TOKENS = ("greedy", "beam")
 UNEQUAL = {
-    "greedy": {"equal": 5, "of": 5, "score_difference": 1e-6},
-    "beam": {"equal": 3, "of": 5, "score_difference": 0.25},
+    "greedy": {"equal": 5, "of": 5, "difference": 1e-6},
+    "beam": {"equal": 3, "of": 5, "difference": 0.25},
 }
+
+
+GREEDY_OPTIONS = [
+    argument.name
+    for argument in SIGNATURES["greedy"].inputs
+    if argument.default is not None
+]
 
 
 def interface_of(signature):
@@ -38,12 +46,17 @@ def interface_of(signature):
 def test_every_sentence_is_counted(translator, exported):
     texts = exports.sentences()[:9]
     report = check_parity(
-        translator, exported["onnx"], "onnx", TOKENS, texts, batch_sizes=(4,)
+        translator,
+        exported["onnx"],
+        "onnx",
+        TOKEN_SIGNATURES,
+        texts,
+        batch_sizes=(4,),
     )
-    for signature in TOKENS:
-        figures = report[signature]
+    assert list(report) == list(TOKEN_SIGNATURES)
+    for figures in report.values():
         assert figures["equal"] == figures["of"] == 9
-        assert 0 <= figures["score_difference"] < 1e-4
+        assert 0 <= figures["difference"] < 1e-4
     parity.require_parity(report, "onnx")
 
 
@@ -54,13 +67,100 @@ def test_other_weights_are_noticed(translator, exported):
     other = Translator(model, translator.source_tokenizer)
     texts = [*exports.sentences()[:6], ""]
     report = check_parity(
-        other, exported["onnx"], "onnx", TOKENS, texts, batch_sizes=(7,)
+        other,
+        exported["onnx"],
+        "onnx",
+        TOKEN_SIGNATURES,
+        texts,
+        batch_sizes=(7,),
     )
     for figures in report.values():
         assert figures["equal"] < figures["of"] == 7
-        assert figures["score_difference"] > 1e-4
+        assert figures["difference"] > 1e-4
     with pytest.raises(ParityError, match="onnx: signature 'greedy' answers"):
         parity.require_parity(report, "onnx")
+
+
+def without(translator, option):
+    """A `parity._run` of an export that ignores an option.
+
+    It is the Translator itself, and ignores the option only when no other is
+    given.
+    """
+
+    def run(python, runner, folder, requests):
+        answers = []
+        for request in requests:
+            signature, options = request.question
+            if set(options) == {option}:
+                options = {}
+            inputs = {**request.inputs, **options}
+            source_ids = inputs.pop("source_ids")
+            outputs = exports.generate(
+                translator, signature, source_ids, inputs
+            )
+            answers.append(
+                {
+                    name: {"value": value.tolist()}
+                    for name, value in outputs.items()
+                }
+            )
+        interface = {name: interface_of(name) for name in SIGNATURES}
+        return {"interface": interface, "answers": answers}
+
+    return run
+
+
+@pytest.mark.parametrize("option", [None, *GREEDY_OPTIONS])
+def test_an_option_that_does_nothing_by_itself_is_noticed(
+    option, translator, monkeypatch
+):
+    monkeypatch.setattr(parity, "_run", without(translator, option))
+    texts = exports.sentences()[:5]
+    for every_option in (False, True):
+        report = check_parity(
+            translator,
+            "folder",
+            "onnx",
+            ["greedy"],
+            texts,
+            batch_sizes=(2,),
+            every_option=every_option,
+        )
+        noticed = report["greedy"]["equal"] < 5
+        assert noticed == (every_option and option is not None)
+
+
+def read_instead(graph, old, new):
+    for node in graph.node:
+        names = [new if name == old else name for name in node.input]
+        node.input[:] = names
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                read_instead(attribute.g, old, new)
+
+
+def test_a_graph_that_ignores_one_input_is_noticed(
+    translator, exported, tmp_path
+):
+    broken = tmp_path / "broken"
+    shutil.copytree(exported["onnx"], broken)
+    model = onnx.load(broken / "sample.onnx", load_external_data=False)
+    read_instead(model.graph, "top_k", "off")
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.array(0, "int32"), "off")
+    )
+    onnx.save(model, broken / "sample.onnx")
+    report = check_parity(
+        translator,
+        broken,
+        "onnx",
+        ("sample",),
+        exports.sentences()[:9],
+        batch_sizes=(9,),
+        every_option=True,
+    )
+    assert 0 < report["sample"]["equal"] < report["sample"]["of"] == 9
 
 
 def test_the_message_names_target_signature_and_counts():
@@ -98,8 +198,11 @@ def test_a_right_interface_passes(runner):
     [
         (
             lambda i: i["inputs"].pop("min_length"),
-            "greedy: inputs are named ['max_length', 'source_ids'], expected "
-            "['max_length', 'min_length', 'source_ids']",
+            "greedy: inputs are named ['forbidden_ids', 'max_length', "
+            "'no_repeat_ngram_size', 'repetition_penalty', 'source_ids', "
+            "'target_prefix'], expected ['forbidden_ids', 'max_length', "
+            "'min_length', 'no_repeat_ngram_size', 'repetition_penalty', "
+            "'source_ids', 'target_prefix']",
         ),
         (
             lambda i: i["outputs"].update(ids=i["outputs"].pop("token_ids")),
@@ -132,17 +235,16 @@ def test_a_wrong_interface_is_described(change, message):
 @pytest.fixture
 def quick(monkeypatch, exported):
     """Makes exports skip the conversion: they write what was written."""
-    import onnx
 
     def convert(function, signature):
-        [name] = [n for n in TOKENS if SIGNATURES[n] is signature]
+        [name] = [n for n in TOKEN_SIGNATURES if SIGNATURES[n] is signature]
         return onnx.load(exported["onnx"] / f"{name}.onnx")
 
     def save(module, folder, signatures):
         shutil.copytree(exported["of_ids"], folder, dirs_exist_ok=True)
         shutil.rmtree(f"{folder}/assets.extra")
 
-    monkeypatch.setattr(onnx_graphs, "_convert", convert)
+    monkeypatch.setattr(onnx_graphs, "convert", convert)
     monkeypatch.setattr(saved_model.tf.saved_model, "save", save)
 
 
