@@ -208,14 +208,9 @@ class Transformer(keras.Model):
         # === Functional model ===
         source_ids = keras.Input((None,), dtype="int32", name="source_ids")
         target_ids = keras.Input((None,), dtype="int32", name="target_ids")
-        states = self.decoder(
-            self.embed(target_ids, self.target_embedding),
-            self.encode(source_ids),
-            memory_attention_mask=padding_mask(source_ids, pad_id),
-        )
         super().__init__(
             inputs={"source_ids": source_ids, "target_ids": target_ids},
-            outputs=self.project(states),
+            outputs=self.project(self.decode(source_ids, target_ids)),
             **kwargs,
         )
 
@@ -267,24 +262,25 @@ class Transformer(keras.Model):
             attention_mask=padding_mask(source_ids, self.pad_id),
         )
 
-    def align(self, source_ids, target_ids):
-        """Tells where each target position looks in the source.
+    def decode(self, source_ids, target_ids, return_weights=False):
+        """Reads the source and all target positions at once.
 
         Args:
             source_ids: int tensor `(B, S)`, padded with `pad_id`.
             target_ids: int tensor `(B, T)` (bos and pieces).
+            return_weights: bool, whether to return where they looked too.
 
         Returns:
-            Float tensor `(B, H, T, S)`, the cross-attention weights of the
-            last layer; 0 on padding of the source.
+            Float tensor `(B, T, D)`; with `return_weights` a pair of it and
+            the cross-attention weights of the last layer, `(B, H, T, S)`, 0
+            on padding of the source.
         """
-        _, weights = self.decoder(
+        return self.decoder(
             self.embed(target_ids, self.target_embedding),
             self.encode(source_ids),
             memory_attention_mask=padding_mask(source_ids, self.pad_id),
-            return_weights=True,
+            return_weights=return_weights,
         )
-        return weights
 
     def project(self, states):
         """Turns decoder states `(..., D)` into logits `(..., V)`."""

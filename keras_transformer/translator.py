@@ -7,10 +7,10 @@ from typing import NamedTuple
 from keras_transformer.decoding import Generator, complete_options
 from keras_transformer.decoding.batched import (
     decode_rows,
-    force_rows,
     pad_rows,
+    teacher_force_rows,
 )
-from keras_transformer.decoding.options import check_ids, check_number
+from keras_transformer.decoding.options import check_number
 from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.run_folder import check_json, read_run, write_run
 
@@ -149,12 +149,11 @@ class Translator:
                 translation must begin; "" and None force nothing.
             seed: int32, for "sample": text `i` has the seed `(seed, i)`, so
                 the same call gives the same texts. None draws a new one.
-            token_log_probs: bool, whether to give those.
-            attention: bool, whether to give it.
+            token_log_probs: bool, whether each `Translation` has those.
+            attention: bool, whether each has it.
             **options: the other inputs of the strategy's signature in
                 `keras_transformer.decoding.SIGNATURES`, which has their
-                defaults; `greedy_search`, `beam_search` and `sample` tell
-                what they do.
+                defaults; docs/decoding.md tells what they do.
 
         Returns:
             A list for each text, best first, of `Translation`: at most
@@ -164,11 +163,8 @@ class Translator:
             ValueError: naming the argument that does not fit.
         """
         check_number("batch_size", batch_size, 1)
-        options = complete_options(strategy, options)
-        check_ids(
-            "forbidden_ids",
-            options["forbidden_ids"],
-            self.transformer.target_vocab_size,
+        options = complete_options(
+            strategy, options, self.transformer.target_vocab_size
         )
         source = self.tokenize_source(texts)
         rows = {
@@ -214,7 +210,9 @@ class Translator:
             ValueError: naming the argument that does not fit.
         """
         source, target = self._pairs(texts, translations, batch_size)
-        arrays = force_rows(self.generator, "score", source, target, batch_size)
+        arrays = teacher_force_rows(
+            self.generator, "score", source, target, batch_size
+        )
         return [
             Score(float(array.sum()), ids, array)
             for ids, array in zip(target, arrays, strict=True)
@@ -237,7 +235,9 @@ class Translator:
             ValueError: naming the argument that does not fit.
         """
         source, target = self._pairs(texts, translations, batch_size)
-        return force_rows(self.generator, "align", source, target, batch_size)
+        return teacher_force_rows(
+            self.generator, "align", source, target, batch_size
+        )
 
     def tokenize_source(self, texts):
         """Gives the source ids of texts: lists of pieces and eos."""
@@ -255,7 +255,7 @@ class Translator:
 
     def _explain(self, found, source, signature, field, batch_size):
         """Adds what teacher forcing tells of every hypothesis."""
-        arrays = force_rows(
+        arrays = teacher_force_rows(
             self.generator,
             signature,
             [source[i] for i, row in enumerate(found) for _ in row],
@@ -281,10 +281,8 @@ class Translator:
 
     def _prefixes(self, target_prefix, count):
         """Gives the pieces with which each translation must begin."""
-        if target_prefix is None:
-            target_prefix = ""
-        if isinstance(target_prefix, str):
-            target_prefix = [target_prefix] * count
+        if target_prefix is None or isinstance(target_prefix, str):
+            target_prefix = [target_prefix or ""] * count
         rows = _tokenize(self.target_tokenizer, "target_prefix", target_prefix)
         if len(rows) != count:
             raise ValueError(

@@ -86,7 +86,7 @@ def _add_constraints(group):
         "--min-length",
         type=int,
         metavar="N",
-        help="fewest pieces of a translation, default 0",
+        help="fewest pieces of a translation, its end counted, default 0",
     )
     group.add_argument(
         "--no-repeat-ngram-size",

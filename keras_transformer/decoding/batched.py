@@ -30,7 +30,7 @@ def decode_rows(generator, strategy, rows, options, batch_size):
         outputs = getattr(generator, strategy)(**{**options, **inputs})
         outputs = {name: tensor.numpy() for name, tensor in outputs.items()}
         if strategy != "beam":
-            outputs = {name: rows[:, None] for name, rows in outputs.items()}
+            outputs = {name: value[:, None] for name, value in outputs.items()}
         for row, i in enumerate(chunk):
             found[i] = _hypotheses(
                 {name: values[row] for name, values in outputs.items()}
@@ -38,7 +38,7 @@ def decode_rows(generator, strategy, rows, options, batch_size):
     return found
 
 
-def force_rows(generator, signature, source, target, batch_size):
+def teacher_force_rows(generator, signature, source, target, batch_size):
     """Runs `score` or `align` over rows of ids.
 
     Args:

@@ -5,7 +5,10 @@ import tensorflow as tf
 from keras_transformer.decoding.beam_sets import BeamRules, Caps
 from keras_transformer.decoding.constraints import Constraints, when
 from keras_transformer.decoding.logits import allowed_candidates
-from keras_transformer.decoding.options import check_given
+from keras_transformer.decoding.options import (
+    check_given,
+    check_num_hypotheses,
+)
 from keras_transformer.decoding.penalties import GNMT, LengthPenalty
 from keras_transformer.decoding.prefix import forced_at, forced_ids
 from keras_transformer.decoding.rows import search_rows
@@ -36,15 +39,16 @@ def beam_search(
 
     A step ranks the `2K` best extensions of the alive hypotheses: at most `K`
     of them are eos, so `K` always stay alive. An eos finishes a hypothesis
-    only from among the best `K`, so that `K = 1` is greedy search. The score
+    only from among the best `K`, so that `K = 1` without
+    penalties is greedy search. The score
     of a finished hypothesis is its log-probability over `LengthPenalty`, plus
     `coverage_penalty`; alive ones are ranked by log-probability alone.
 
     A sentence stops once its `N` best finished hypotheses cannot be beaten by
     any alive one at any length up to its cap. With that rule a beam as wide
     as the space finds the best sentence for any `length_penalty`, negative or
-    not. Sentences are independent; ties go to the older hypothesis and the
-    lower id.
+    not. Sentences are independent; ties go to the hypothesis that
+    finished first or ranks higher, then to the lower id.
 
     Paper: section 6.1, beam 4 and alpha 0.6. Different: the paper does not
     say how its search stops.
@@ -113,10 +117,8 @@ def beam_search(
         length_penalty_form=length_penalty_form,
         coverage_penalty=coverage_penalty,
         early_stopping=early_stopping,
-        min_length=min_length,
-        no_repeat_ngram_size=no_repeat_ngram_size,
-        repetition_penalty=repetition_penalty,
     )
+    check_num_hypotheses(num_hypotheses, beam_size)
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
     beam_size = tf.convert_to_tensor(beam_size, tf.int32)
     rules = BeamRules(
@@ -128,12 +130,13 @@ def beam_search(
         pad_id,
         eos_id,
     )
-    constraints = Constraints(
+    constraints = Constraints.checked(
+        pad_id,
         eos_id,
-        (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,
-        min_length,
-        no_repeat_ngram_size,
-        repetition_penalty,
+        (bos_id,) if forbidden_ids is None else forbidden_ids,
+        min_length=min_length,
+        no_repeat_ngram_size=no_repeat_ngram_size,
+        repetition_penalty=repetition_penalty,
     )
 
     def advance(position, sets, facts, state):
@@ -160,7 +163,8 @@ def beam_search(
             return extend(*candidates, rules.cover(sets, state.attention))
 
         sets, parents = when(
-            constraints.bind(position, forced) | (coverage_penalty != 0.0),
+            constraints.are_active(position, forced)
+            | (coverage_penalty != 0.0),
             extend_under_constraints,
             lambda: extend(
                 *allowed_candidates(

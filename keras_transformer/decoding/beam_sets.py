@@ -120,15 +120,14 @@ class BeamRules(NamedTuple):
         Raises:
             ValueError: if there is none though the penalty may be on.
         """
+        beta = self.coverage_penalty
+        if not tf.is_tensor(beta) and beta == 0:
+            return sets.coverage
         if isinstance(attention, tuple):
-            if not tf.is_tensor(self.coverage_penalty) and (
-                self.coverage_penalty == 0
-            ):
-                return sets.coverage
             raise ValueError(
                 "coverage_penalty needs a step function whose state has "
                 "attention, got coverage_penalty="
-                f"{self.coverage_penalty!r} and no attention"
+                f"{beta!r} and no attention"
             )
         attended = tf.reduce_mean(tf.cast(attention, tf.float32), axis=1)
         return tf.where(
@@ -149,8 +148,7 @@ class BeamRules(NamedTuple):
 
     def _finish(self, sets, candidates, length, coverage):
         """Merges the hypotheses that end now into the finished set."""
-        # gather rather than a slice: to ONNX a slice of unknown length goes
-        # as floats of 1e9, which half precision cannot hold.
+        # gather rather than a slice, as in rows.py.
         log_probs, parents, token_ids = (
             tf.gather(field, tf.range(self.beam_size), axis=1)
             for field in candidates

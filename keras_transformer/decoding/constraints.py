@@ -9,6 +9,7 @@ from keras_transformer.decoding.logits import (
     allowed_candidates,
     replace_logits,
 )
+from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import any_forced, force
 
 
@@ -16,22 +17,30 @@ class Constraints(NamedTuple):
     """Options that change which ids may come next, and how likely they are.
 
     Each may be a number or a scalar tensor, so that one graph serves all
-    values; the work for those that are numbers and off is left out.
+    values; if all are numbers and off, their work is left out.
 
+    pad_id: int, never generated.
     eos_id: int.
-    forbidden_ids: sequence of ints, or int32 `(M,)`: never generated.
+    forbidden_ids: sequence of ints, or int32 `(M,)`: never generated either.
     min_length: int32, eos is not allowed earlier.
-    no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 and less is off.
+    no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 is off.
     repetition_penalty: float32, see `penalize_repetition`; 1 is off.
     """
 
+    pad_id: int
     eos_id: int
     forbidden_ids: object = ()
     min_length: object = 0
     no_repeat_ngram_size: object = 0
     repetition_penalty: object = 1.0
 
-    def bind(self, position, forced):
+    @classmethod
+    def checked(cls, pad_id, eos_id, forbidden_ids, **numbers):
+        """Makes them, and refuses Python numbers out of range."""
+        check_given(**numbers)
+        return cls(pad_id, eos_id, forbidden_ids, **numbers)
+
+    def are_active(self, position, forced):
         """Whether more than `forbidden` matters at a position.
 
         Args:
@@ -54,11 +63,11 @@ class Constraints(NamedTuple):
             position: int32 scalar, number of ids generated so far.
 
         Returns:
-            int32 `(1, M + 1)`, the last one eos, or -1 where it is allowed.
+            int32 `(1, M + 2)`, the last one eos, or -1 where it is allowed.
         """
         early_eos = tf.where(position + 1 < self.min_length, self.eos_id, -1)
         ids = tf.cast(self.forbidden_ids, tf.int32)
-        ids = tf.concat([ids, tf.reshape(early_eos, (1,))], axis=0)
+        ids = tf.concat([[self.pad_id], ids, [early_eos]], axis=0)
         return ids[None, :]
 
     def look_back(self, logits, token_ids, position):
@@ -71,7 +80,7 @@ class Constraints(NamedTuple):
 
         Returns:
             logits float32 `(R, V)`, and the forbidden ids of each row, int32
-            `(R, M + t + 2)`.
+            `(R, M + t + 3)`.
         """
         always = self.forbidden(position) + tf.zeros_like(token_ids[:, :1])
         repeated = repeated_ngrams(token_ids, self.no_repeat_ngram_size)
@@ -98,11 +107,11 @@ class Constraints(NamedTuple):
         return force(forced, logits, log_probs, ids)
 
 
-def when(condition, something, nothing):
+def when(condition, true_fn, false_fn):
     """`tf.cond` that does not build what is known not to happen."""
     if isinstance(condition, (bool, np.bool_)):
-        return something() if condition else nothing()
-    return tf.cond(condition, something, nothing)
+        return true_fn() if condition else false_fn()
+    return tf.cond(condition, true_fn, false_fn)
 
 
 def repeated_ngrams(token_ids, size):

@@ -69,7 +69,6 @@ class Generator:
         self.pad_id = transformer.pad_id
         self.target_vocab_size = target_vocab_size
         self.forbidden_ids = [
-            transformer.pad_id,
             transformer.bos_id,
             *range(target_vocab_size, largest),
         ]
@@ -142,7 +141,9 @@ class Generator:
     def _align(self, source_ids, target_ids):
         source_ids, _ = self._prepare(source_ids, -1)
         target_ids = self._known(target_ids)
-        weights = self.transformer.align(source_ids, self._shifted(target_ids))
+        _, weights = self.transformer.decode(
+            source_ids, self._shifted(target_ids), return_weights=True
+        )
         attention = tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
         real = target_ids[:, :, None] != self.transformer.pad_id
         return {"attention": tf.where(real, attention, 0.0)}
@@ -180,7 +181,4 @@ def _clip(name, value):
     """Keeps an option within its range."""
     if name not in RANGES:
         return value
-    smallest, largest = RANGES[name]
-    if largest is not None:
-        value = tf.minimum(value, largest)
-    return tf.maximum(value, smallest)
+    return tf.clip_by_value(value, *RANGES[name])

@@ -8,7 +8,6 @@ from keras_transformer.decoding.logits import (
     allowed_candidates,
     log_prob_of,
 )
-from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import forced_at, forced_ids
 from keras_transformer.decoding.single import single_search
 
@@ -41,12 +40,13 @@ def greedy_search(
             generates nothing.
         target_prefix: int32 `(B, P)`, ids that each row must generate first,
             padded at the end, or `(1, P)` for all rows the same. What is
-            forced is generated whatever the other options say.
+            forced is generated whatever the options but the largest length
+            say.
         min_length: int or int32 scalar; eos is not allowed earlier.
-        forbidden_ids: sequence of ids that are never generated; by default
-            `pad_id` and `bos_id`.
-        no_repeat_ngram_size: int or int32 scalar, `n`: no `n` ids may occur
-            twice in a row's output, see `repeated_ngrams`; 0 is off.
+        forbidden_ids: sequence of ids that are never generated, beside
+            `pad_id`; by default `bos_id`.
+        no_repeat_ngram_size: int or int32 scalar, `n`: no `n` ids in a row
+            occur twice in an output, see `repeated_ngrams`; 0 is off.
         repetition_penalty: float or float32 scalar, see
             `penalize_repetition`; 1 is off. It changes which id is likeliest
             and not the score.
@@ -77,17 +77,13 @@ def greedy_search(
     >>> print(result.lengths.numpy(), result.finished.numpy())
     [4 2] [ True False]
     """
-    check_given(
+    constraints = Constraints.checked(
+        pad_id,
+        eos_id,
+        (bos_id,) if forbidden_ids is None else forbidden_ids,
         min_length=min_length,
         no_repeat_ngram_size=no_repeat_ngram_size,
         repetition_penalty=repetition_penalty,
-    )
-    constraints = Constraints(
-        eos_id,
-        (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,
-        min_length,
-        no_repeat_ngram_size,
-        repetition_penalty,
     )
 
     def choose(logits, token_ids, position, forced):
@@ -113,7 +109,7 @@ def greedy_search(
             )
 
         return when(
-            constraints.bind(position, forced),
+            constraints.are_active(position, forced),
             likeliest_under_constraints,
             likeliest,
         )

@@ -27,14 +27,18 @@ RANGES = {
     "repetition_penalty": (0.01, 100.0),
 }
 
+# Of those from 0 to 1, the ones that a bool fits.
+_FLAGS = {"early_stopping"}
 
-def complete_options(strategy, options):
+
+def complete_options(strategy, options, vocab_size=_INT32):
     """Fills in defaults and refuses what a graph would quietly mend.
 
     Args:
         strategy: one of `STRATEGIES`.
         options: dict of inputs of the signature of that name, but the ids
             and the seed.
+        vocab_size: int, ids must be below it.
 
     Returns:
         A dict of all of them.
@@ -46,29 +50,39 @@ def complete_options(strategy, options):
         raise ValueError(
             f"strategy must be one of {STRATEGIES}, got strategy={strategy!r}"
         )
-    defaults = {
-        argument.name: argument.default
+    arguments = {
+        argument.name: argument
         for argument in SIGNATURES[strategy].inputs
         if argument.default is not None
     }
     for name in options:
-        if name not in defaults:
+        if name not in arguments:
             raise ValueError(
                 f"strategy {strategy!r} takes the options "
-                f"{sorted(defaults)}, got {name!r}"
+                f"{sorted(arguments)}, got {name!r}"
             )
-    options = {**defaults, **options}
-    for name, value in options.items():
+    checked = {}
+    for name, argument in arguments.items():
+        value = options.get(name, argument.default)
         if name in RANGES:
-            options[name] = check_number(name, value, *RANGES[name])
+            checked[name] = check_number(name, value, *RANGES[name])
         else:
-            options[name] = check_ids(name, value)
-    if options.get("num_hypotheses", 1) > options.get("beam_size", 1):
+            rank = len(argument.shape)
+            checked[name] = check_ids(name, value, rank, vocab_size)
+    if strategy == "beam":
+        check_num_hypotheses(checked["num_hypotheses"], checked["beam_size"])
+    return checked
+
+
+def check_num_hypotheses(num_hypotheses, beam_size):
+    """Refuses more hypotheses than beams, where both are Python numbers."""
+    if tf.is_tensor(num_hypotheses) or tf.is_tensor(beam_size):
+        return
+    if num_hypotheses > beam_size:
         raise ValueError(
             "num_hypotheses must be at most beam_size, got num_hypotheses="
-            f"{options['num_hypotheses']}, beam_size={options['beam_size']}"
+            f"{num_hypotheses}, beam_size={beam_size}"
         )
-    return options
 
 
 def check_given(**options):
@@ -92,36 +106,40 @@ def check_number(name, value, smallest, largest=_INT32):
         name: str, the name of the argument.
         value: what was given.
         smallest: the least it may be; if an int, the value must be one.
-        largest: the most it may be; if 1 beside a 0, a bool will do.
+        largest: the most it may be.
 
     Returns:
-        The value, an int for a bool.
+        The value, an int for a bool where it is a flag.
 
     Raises:
         ValueError: naming argument, value and range.
     """
+    is_bool = isinstance(value, (bool, np.bool_))
+    if is_bool and name in _FLAGS:
+        return int(value)
     if isinstance(smallest, int):
         kind, types = "an int", (int, np.integer)
     else:
         kind, types = "a number", (int, float, np.integer, np.floating)
-    is_flag = (smallest, largest) == (0, 1)
-    if isinstance(value, (bool, np.bool_)) and is_flag:
-        return int(value)
-    is_number = isinstance(value, types) and not isinstance(value, bool)
-    if not is_number or not smallest <= value <= largest:
+    if (
+        is_bool
+        or not isinstance(value, types)
+        or not (smallest <= value <= largest)
+    ):
         raise ValueError(
-            f"{name} must be {kind} from {smallest:g} to {largest:.10g}, got "
-            f"{name}={value!r}"
+            f"{name} must be {kind} from {smallest:.10g} to {largest:.10g}, "
+            f"got {name}={value!r}"
         )
     return value
 
 
-def check_ids(name, value, vocab_size=_INT32):
+def check_ids(name, value, rank, vocab_size):
     """Refuses what is no array of ids.
 
     Args:
         name: str, the name of the argument.
-        value: int or nest of ints of one rank.
+        value: nest of ints.
+        rank: int, how deep it must be.
         vocab_size: int, ids must be below it.
 
     Returns:
@@ -135,9 +153,13 @@ def check_ids(name, value, vocab_size=_INT32):
     except ValueError:  # Rows of different lengths.
         ids = np.array(None)
     is_int = ids.size == 0 or np.issubdtype(ids.dtype, np.integer)
-    if not is_int or ((ids < 0) | (ids >= vocab_size)).any():
+    if (
+        ids.ndim != rank
+        or not is_int
+        or ((ids < 0) | (ids >= vocab_size)).any()
+    ):
         raise ValueError(
-            f"{name} must be an array of ints from 0 to {vocab_size - 1}, "
-            f"got {name}={value!r}"
+            f"{name} must be ints from 0 to {vocab_size - 1} in an array of "
+            f"rank {rank}, got {name}={value!r}"
         )
     return ids.astype(np.int32)

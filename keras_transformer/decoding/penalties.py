@@ -1,4 +1,4 @@
-"""Penalties of beam search for length and coverage (paper, section 6.1)."""
+"""Penalties of beam search for length and coverage (Wu et al., 2016)."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ GNMT, POWER = 0, 1
 
 # Its exponential, and one over it, are normal numbers with room for a score.
 _LARGEST_LOG = 69.0
-# Attention that underflowed, or that a short output leaves out.
+# Less counts as this, so that the logarithm stays finite.
 _LEAST_COVERAGE = 1e-10
 
 
@@ -26,8 +26,10 @@ class LengthPenalty(NamedTuple):
 
     Example:
 
-    >>> float(LengthPenalty(1.0, GNMT)(7)), float(LengthPenalty(2.0, POWER)(7))
-    (2.0, 49.0)
+    >>> print(LengthPenalty(1.0, GNMT)(7).numpy().round(3))
+    2.0
+    >>> print(LengthPenalty(2.0, POWER)(7).numpy().round(3))
+    49.0
     """
 
     alpha: object
@@ -59,7 +61,7 @@ def coverage_penalty(coverage, beta):
     the `j`-th target token to the `i`-th source token: 0 or less, and lower
     the more of the source was left out. Wu et al., 2016, equation 14.
     Different: a source position that got no attention at all, such as
-    padding, does not count.
+    padding (or what underflowed), does not count.
 
     Args:
         coverage: float32 `(..., S)`, the sum of attention over the target.

@@ -19,9 +19,9 @@ def forced_ids(target_prefix, batch, pad_id):
     Returns:
         int32 `(B, P + 1)`: up to the first padding the ids, then -1, "free".
     """
-    padding = tf.fill((batch, 1), pad_id)
     if target_prefix is None:
         return tf.fill((batch, 1), _FREE)
+    padding = tf.fill((batch, 1), pad_id)
     width = tf.shape(target_prefix)[1]
     ids = tf.concat([target_prefix + tf.zeros_like(padding), padding], axis=1)
     places = tf.range(width + 1)[None, :]

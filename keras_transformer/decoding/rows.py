@@ -1,20 +1,20 @@
 """The loop of every search: one step after the other, until all are done.
 
-A sentence that is done leaves the running batch, so it costs nothing while
-others go on. Leaving means to copy what the model keeps of the others, so
-done sentences wait until some can leave together.
+A sentence that is done leaves the running batch, so that it does not cost
+time while others go on. Leaving means to copy what the model keeps of the
+others, so done sentences wait until some can leave together.
 """
 
 import tensorflow as tf
 
 from keras_transformer.decoding.state import (
-    Hypotheses,
     SearchState,
     loop_shapes,
     select_rows,
 )
 
 # The done sentences leave once they are one in so many of the running ones.
+# More would copy more often, fewer keep more of them (benchmarks/decode.py).
 LEAVE_TOGETHER = 8
 
 
@@ -146,4 +146,4 @@ def _trim(found):
     # floats of 1e9, which half precision cannot hold.
     axis = found.token_ids.shape.rank - 1
     token_ids = tf.gather(found.token_ids, 1 + tf.range(longest), axis=axis)
-    return Hypotheses(token_ids, *found[1:])
+    return found._replace(token_ids=token_ids)

@@ -52,9 +52,9 @@ def sample(
             generates nothing.
         seeds: int32 `(B, 2)`, a seed for each row; any values.
         temperature: float or float32 scalar, divides the logits: below 1 the
-            likely becomes likelier; 0 is greedy search.
+            likely becomes likelier; 0 (below `COLD`) is greedy search.
         top_k: int or int32 scalar, draw from the `k` likeliest ids only; 0
-            and less is off.
+            is off.
         top_p: float or float32 scalar in (0, 1], draw from the likeliest ids
             only that together have this probability; 1 is off.
         target_prefix: as of `greedy_search`.
@@ -85,21 +85,15 @@ def sample(
     >>> rows[0] == rows[2], rows[0] == rows[1]
     (True, False)
     """
-    check_given(
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
+    check_given(temperature=temperature, top_k=top_k, top_p=top_p)
+    max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
+    constraints = Constraints.checked(
+        pad_id,
+        eos_id,
+        (bos_id,) if forbidden_ids is None else forbidden_ids,
         min_length=min_length,
         no_repeat_ngram_size=no_repeat_ngram_size,
         repetition_penalty=repetition_penalty,
-    )
-    max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
-    constraints = Constraints(
-        eos_id,
-        (pad_id, bos_id) if forbidden_ids is None else forbidden_ids,
-        min_length,
-        no_repeat_ngram_size,
-        repetition_penalty,
     )
 
     def choose(logits, token_ids, position, facts):
@@ -127,7 +121,7 @@ def sample(
             return log_probs[:, 0], next_ids[:, 0]
 
         return when(
-            constraints.bind(position, forced),
+            constraints.are_active(position, forced),
             one_under_constraints,
             lambda: one_of(logits, constraints.forbidden(position)),
         )
@@ -184,6 +178,8 @@ def draw(logits, numbers, temperature, top_k, top_p):
 
     def by_id():
         ids = tf.zeros_like(logits, tf.int32) + tf.range(vocab_size)
+        # A copy: of a branch that hands on what it was given, converters
+        # lose the shape.
         return logits + 0.0, ids
 
     # Sorting a vocabulary takes longer than a step of a small model.

@@ -157,15 +157,28 @@ def as_function(function, signature):
         ]
     )
 
-    # When functions run eagerly TensorFlow passes on what it was given, so
-    # names and defaults are resolved here.
-    def call(*args, **kwargs):
-        inputs = parameters.bind(*args, **kwargs)
-        inputs.apply_defaults()
-        return function(**inputs.arguments)
-
-    call.__signature__ = parameters
+    call = _Call(function, parameters)
     # Nothing here needs autograph: the loops are `tf.while_loop`s already.
     return tf.function(
         call, input_signature=input_specs(signature), autograph=False
     )
+
+
+class _Call:
+    """Calls a function by name, with defaults.
+
+    An object rather than a function, since TensorFlow counts traces by code,
+    and would warn that one function is traced again and again.
+    """
+
+    def __init__(self, function, parameters):
+        self.__signature__ = parameters
+        self.__name__ = function.__name__.lstrip("_")
+        self._function = function
+
+    def __call__(self, *args, **kwargs):
+        # When functions run eagerly TensorFlow passes on what it was given,
+        # so names and defaults are resolved here.
+        inputs = self.__signature__.bind(*args, **kwargs)
+        inputs.apply_defaults()
+        return self._function(**inputs.arguments)

@@ -24,7 +24,8 @@ _RULES = {
     "length_penalty": "beam: score = log-probability / ((5 + length) / 6) ^ "
     "length_penalty; with length_penalty_form 1 / length ^ length_penalty",
     "coverage_penalty": "beam: added to that, coverage_penalty * sum over "
-    "source positions of log(min(1, attention to it, summed over the output))",
+    "source positions of log(min(1, attention to it, summed over the output)); "
+    "positions without any attention do not count",
     "stop": "beam: a row stops when its num_hypotheses best finished "
     "hypotheses cannot be beaten by any alive one at any length up to "
     "max_length; with early_stopping 1 once beam_size hypotheses have finished",
@@ -35,7 +36,8 @@ _RULES = {
     "with pad; (1, P) for all rows",
     "forbidden_ids": "never generated; nor are pad, bos and ids that the "
     "target tokenizer does not know",
-    "sampling": "logits, temperature, softmax, top_k, top_p, draw; the same "
+    "sampling": "logits, repetition_penalty, forbidden ids, temperature, "
+    "softmax, top_k, top_p, draw; the same "
     "seed gives the same row in every runtime and batch",
     "empty_slot": "length 0 and score minus infinity",
     "empty_source": "a row without a piece generates nothing: length 0",
@@ -73,7 +75,7 @@ def write_metadata(translator, folder, signatures):
         },
         "vocab_sizes": {
             "source": model.source_vocab_size,
-            "target": model.target_vocab_size,
+            "target": translator.generator.target_vocab_size,
         },
         "versions": {
             "keras_transformer": __version__,

@@ -16,10 +16,11 @@ def tidy_loops(graph):
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
+                # From within, for what only passes through an inner loop.
+                tidy_loops(attribute.g)
                 if node.op_type == "Loop":
                     _declare_scalars(attribute.g)
                     _hoist_invariants(node, attribute.g, graph)
-                tidy_loops(attribute.g)
 
 
 def _declare_scalars(body):

@@ -1,5 +1,6 @@
 """How far apart two answers for one sentence are."""
 
+import itertools
 import math
 
 # What fills outputs up at their ends, as far as the longest row of a batch.
@@ -38,15 +39,19 @@ def strip(value, padding):
 def difference(found, expected):
     """Gives the largest difference of floats; infinity if others differ.
 
-    Of floats beyond 10 the difference is relative, per 10, since float32
-    keeps no four places behind their point.
+    Of floats beyond 10 the difference is relative, per 10, since errors of
+    rounding grow with the number.
     """
     if isinstance(expected, dict):
         pairs = [(found[name], expected[name]) for name in expected]
     elif isinstance(expected, list):
-        if len(found) != len(expected):
+        longest = max(found, expected, key=len)
+        rest = longest[min(len(found), len(expected)) :]
+        if not all(isinstance(each, (float, list)) for each in rest):
             return math.inf
-        pairs = list(zip(found, expected, strict=True))
+        # Zeros at the end were cut, and a runtime may round to zero.
+        fill = [] if rest and isinstance(rest[0], list) else 0.0
+        pairs = list(itertools.zip_longest(found, expected, fillvalue=fill))
     elif found == expected:  # Minus infinity, an empty slot, among them.
         return 0.0
     elif not isinstance(expected, float) or not math.isfinite(found - expected):

@@ -1,7 +1,5 @@
 """Small Transformers with random weights that have something to say."""
 
-import random
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,17 +15,6 @@ SIZES = {
     "dropout": 0.0,
     "output_bias": True,
 }
-
-
-@pytest.fixture(autouse=True)
-def fixed_seed():
-    """Seeds Python and NumPy only.
-
-    A seed for TensorFlow would make it optimise every `tf.function` anew, a
-    second each for a search, and nothing here draws with TensorFlow.
-    """
-    random.seed(20170612)
-    np.random.seed(20170612)
 
 
 def talkative(vocab_size=32, seed=5, eos_bias=2.0, **changes):

@@ -26,12 +26,12 @@ from tests.support.step_tables import (
 def test_eos_is_forbidden_while_its_length_would_be_too_small(
     position, min_length, last
 ):
-    constraints = Constraints(9, (4, 7), min_length)
-    assert constraints.forbidden(position).numpy().tolist() == [[4, 7, last]]
+    constraints = Constraints(3, 9, (4, 7), min_length)
+    assert constraints.forbidden(position).numpy().tolist() == [[3, 4, 7, last]]
 
 
-def test_nothing_need_be_forbidden():
-    assert Constraints(2).forbidden(0).numpy().tolist() == [[-1]]
+def test_nothing_but_padding_need_be_forbidden():
+    assert Constraints(0, 2).forbidden(0).numpy().tolist() == [[0, -1]]
 
 
 def test_options_that_are_numbers_and_off_cost_nothing():
@@ -39,23 +39,26 @@ def test_options_that_are_numbers_and_off_cost_nothing():
     free = forced_ids(None, 3, 0)
     empty = forced_ids(np.zeros((1, 0), "int32"), 3, 0)
     for off in (
-        Constraints(2),
-        Constraints(2, (0, 1), 5),
-        Constraints(2, (), 0, -1, 1),
-        Constraints(2, (), 0, np.int32(0), np.float32(1.0)),
+        Constraints(0, 2),
+        Constraints(0, 2, (0, 1), 5),
+        Constraints(0, 2, (), 0, -1, 1),
+        Constraints(0, 2, (), 0, np.int32(0), np.float32(1.0)),
     ):
-        assert isinstance(off.bind(4, free), (bool, np.bool_))
-        assert not off.bind(4, free)
-        assert not off.bind(4, empty)
+        assert isinstance(off.are_active(4, free), (bool, np.bool_))
+        assert not off.are_active(4, free)
+        assert not off.are_active(4, empty)
 
 
 def test_options_that_are_on_are_seen():
     free = forced_ids(None, 3, 0)
-    assert Constraints(2, no_repeat_ngram_size=1).bind(0, free)
-    assert Constraints(2, repetition_penalty=1.5).bind(0, free)
-    assert Constraints(2, repetition_penalty=0.5).bind(0, free)
+    assert Constraints(0, 2, no_repeat_ngram_size=1).are_active(0, free)
+    assert Constraints(0, 2, repetition_penalty=1.5).are_active(0, free)
+    assert Constraints(0, 2, repetition_penalty=0.5).are_active(0, free)
     forced = forced_ids([[5, 6]], 3, 0)
-    seen = [bool(Constraints(2).bind(position, forced)) for position in (1, 2)]
+    seen = [
+        bool(Constraints(0, 2).are_active(position, forced))
+        for position in (1, 2)
+    ]
     assert seen == [True, False]
 
 

@@ -308,9 +308,9 @@ def test_the_least_temperature_that_draws_is_no_division_by_zero(draw_ids):
 @pytest.mark.parametrize("where", [[0], [6], [0, 1, 2], [4, 5, 6], [1, 3, 5]])
 @pytest.mark.parametrize("top_k", [0, 1, 3, 6, 7])
 def test_the_impossible_is_never_drawn(draw_ids, where, top_k):
-    logits = np.random.default_rng(2).normal(size=(2001, 7))
+    logits = np.random.default_rng(2).normal(size=(501, 7))
     logits[:, where] = -np.inf
-    numbers = even_numbers(2001)
+    numbers = even_numbers(501)
     for temperature in (0.0, 0.3, 1.0, 100.0):
         for top_p in (1e-6, 0.5, 0.9999999, 1.0):
             found = draw_ids(logits, numbers, temperature, top_k, top_p)

@@ -1,9 +1,7 @@
 """One model, exported once in each way for all tests of the exports."""
 
-import random
 import shutil
 
-import numpy as np
 import pytest
 
 from keras_transformer import Translator, export_onnx, export_saved_model
@@ -11,17 +9,6 @@ from tests.support import exports
 from tests.support.decoding_runs import seeds
 
 SIZES = {"num_layers": 2, "num_heads": 2, "d_ff": 53}
-
-
-@pytest.fixture(autouse=True)
-def fixed_seed():
-    """Seeds Python and NumPy only.
-
-    A seed for TensorFlow would make it optimise every `tf.function` anew, a
-    second each for a search, and nothing here draws with TensorFlow.
-    """
-    random.seed(20170612)
-    np.random.seed(20170612)
 
 
 @pytest.fixture(scope="session")

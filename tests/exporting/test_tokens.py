@@ -207,7 +207,7 @@ def test_a_seed_gives_its_sample_in_any_call_and_row(
     rows = source_ids[[5, 5, 5, 9, 5]]
     inputs = {
         "seed": [[4, 1], [4, 2], [4, 1], [4, 1], [5, 1]],
-        "temperature": 2.0,
+        "temperature": 9.0,
     }
     first, *others = [
         runtimes[runtime]("sample", rows, inputs) for _ in range(3)

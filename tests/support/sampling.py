@@ -15,19 +15,13 @@ ROOTS = [math.isqrt(p * PRIME**2) % PRIME for p in (2, 3, 5, 7, 11, 13)]
 # Quantiles of the chi-square distribution by degrees of freedom: a statistic
 # is above them once in a thousand times. From scipy.stats.chi2.ppf(0.999, n).
 QUANTILES = {
-    1: 10.828,
     2: 13.816,
     3: 16.266,
     4: 18.467,
     6: 22.458,
-    7: 24.322,
     8: 26.124,
-    12: 32.909,
-    15: 37.697,
-    18: 42.312,
     20: 45.315,
     24: 51.179,
-    30: 59.703,
     99: 148.230,
     399: 492.022,
     999: 1142.848,
