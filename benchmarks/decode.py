@@ -7,9 +7,10 @@
 - what the options of decoding cost that are inputs of the graph but off.
 
 Each output is as long as its source: eos is forbidden, and the length of the
-source is the cap of its row. All graphs run in turn, so that whatever else the
-machine does hits them alike; the time of each is its median. The last line of
-output is JSON; `ratio` is the speed beside that of the row's baseline.
+source is the cap of its row. All graphs run in turn, in an order drawn anew
+each time, so that whatever else the machine does hits them alike; `ratio` is
+the median of the speed beside that of the baseline in the same turn. The last
+line of output is JSON.
 """
 
 import argparse
@@ -102,6 +103,8 @@ def in_onnx_runtime(function, signature):
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # Threads that wait busily for more work would slow who comes next.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(
         convert(function, signature).SerializeToString(),
         options,
@@ -138,12 +141,14 @@ def compare_with_itself(repeats):
         "equal": sources([int(mixed.mean())] * BATCH),
     }
     seconds = {}
+    order = np.random.default_rng(3)
     for lengths, source_ids in batches.items():
         expected = (source_ids != 0).sum(axis=1)
         for repeat in range(-1, repeats):  # The first is to warm up.
-            for key, run in runs.items():
+            for key in order.permutation(list(runs)).tolist():
+                key = tuple(key)
                 started = time.perf_counter()
-                found = run(source_ids)
+                found = runs[key](source_ids)
                 elapsed = time.perf_counter() - started
                 if found[:, 0].tolist() != expected.tolist():
                     raise RuntimeError(f"{key}: lengths {found[:, 0]}")
@@ -157,10 +162,9 @@ def _report(seconds, tokens):
     """Prints a table; gives the rows of the JSON."""
     found = []
     print(f"{'engine':12} {'lengths':8} {'variant':20} tokens/s  ratio")
-    for (lengths, engine, variant), times in seconds.items():
+    for (lengths, engine, variant), times in sorted(seconds.items()):
         baseline = "leave" if "options" in variant else "stay"
         base = seconds[lengths, engine, baseline]
-        # Of runs side by side, so that a slow moment counts on both sides.
         ratio = statistics.median(
             b / t for b, t in zip(base, times, strict=True)
         )

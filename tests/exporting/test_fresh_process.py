@@ -40,25 +40,30 @@ def reply(**answers):
 ONNX = """
 import numpy as np
 import onnxruntime
-session = onnxruntime.InferenceSession(folder / "beam.onnx")
-ids, scores = session.run(
-    ["token_ids", "scores"],
-    {
-        "source_ids": np.array(question["source_ids"], "int32"),
-        "num_hypotheses": np.array(3, "int32"),
-    },
-)
-reply(token_ids=ids, scores=scores)
+
+def ask(signature, **inputs):
+    session = onnxruntime.InferenceSession(folder / f"{signature}.onnx")
+    feed = {name: np.array(value, "int32") for name, value in inputs.items()}
+    feed["source_ids"] = np.array(question["source_ids"], "int32")
+    return session.run(["token_ids", "scores"], feed)
+
+ids, scores = ask("beam", num_hypotheses=3)
+drawn, _ = ask("sample", seed=question["seed"])
+reply(token_ids=ids, scores=scores, drawn=drawn)
 """
 
 IDS = """
 import tensorflow as tf
 assert "tensorflow_text" not in sys.modules
 loaded = tf.saved_model.load(str(folder))
-found = loaded.beam(
-    tf.constant(question["source_ids"]), num_hypotheses=tf.constant(3)
+source_ids = tf.constant(question["source_ids"])
+found = loaded.beam(source_ids, num_hypotheses=tf.constant(3))
+drawn = loaded.sample(source_ids, tf.constant(question["seed"]))["token_ids"]
+reply(
+    token_ids=found["token_ids"].numpy(),
+    scores=found["scores"].numpy(),
+    drawn=drawn.numpy(),
 )
-reply(**{k: v.numpy() for k, v in found.items() if k != "finished"})
 """
 
 TEXT = """
@@ -110,9 +115,18 @@ def run(tmp_path, exported):
     ],
 )
 def test_ids_need_nothing_but_the_runtime(
-    name, script, blocked, run, translator, source_ids
+    name, script, blocked, run, translator, source_ids, asked
 ):
-    answer = run(name, script, blocked, source_ids=source_ids.tolist())
+    seed = asked["sample"]["seed"]
+    answer = run(
+        name,
+        script,
+        blocked,
+        source_ids=source_ids.tolist(),
+        seed=seed.tolist(),
+    )
+    drawn = exports.generate(translator, "sample", source_ids, {"seed": seed})
+    np.testing.assert_array_equal(answer["drawn"], drawn["token_ids"])
     expected = exports.generate(
         translator, "beam", source_ids, {"num_hypotheses": 3}
     )

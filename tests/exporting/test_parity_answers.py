@@ -100,8 +100,14 @@ def test_a_row_is_what_one_sentence_got_without_padding():
         # Lengths count.
         ([3], [3, 4], INF),
         ([3, 4], [3], INF),
-        ([], [1.0], INF),
-        ([[1.0], []], [[1.0]], INF),
+        ([[5, 2]], [[5, 2], [7]], INF),
+        ([True], [True, False], INF),
+        (["one"], ["one", ""], INF),
+        # But of floats what was cut is 0.
+        ([], [0.25], 0.25),
+        ([0.5, 1e-7], [0.5], 1e-7),
+        ([[0.5], [0.125]], [[0.5, 0.25]], 0.25),
+        ([], [[0.5], []], 0.5),
     ],
 )
 def test_differences_of_floats_are_measured_and_others_infinite(

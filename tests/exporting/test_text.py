@@ -4,14 +4,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_transformer.decoding import SIGNATURES
 from tests.support import exports
+from tests.support.decoding_runs import as_arrays
 
+DEFAULTS = {
+    argument.name: argument.default
+    for argument in SIGNATURES["translate"].inputs
+    if argument.default is not None
+}
 NBEST = {
-    "beam_size": 4,
+    **DEFAULTS,
     "num_hypotheses": 3,
     "length_penalty": 0.0,
     "max_length": 21,
     "min_length": 2,
+    "coverage_penalty": 0.2,
+    "repetition_penalty": 1.1,
 }
 
 
@@ -53,18 +62,33 @@ def test_texts_are_those_of_the_translator(loaded, translator):
 def test_best_hypotheses_are_those_of_the_translator(loaded, translator):
     texts = exports.sentences()[18:]
     options = {
-        name: tf.constant(value, "int32" if type(value) is int else "float32")
-        for name, value in NBEST.items()
+        name: tf.constant(value) for name, value in as_arrays(NBEST).items()
     }
     options["text"] = tf.constant(texts)
     outputs = loaded.signatures["translate"](**options)
-    others = {k: v for k, v in NBEST.items() if k != "num_hypotheses"}
+    apart = ("num_hypotheses", "target_prefix")
+    others = {k: v for k, v in NBEST.items() if k not in apart}
     expected, scores = expected_of(translator, texts, slots=3, **others)
     assert ["", "", ""] in expected
     assert texts_of(outputs) == expected
     np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
     default = loaded.signatures["serving_default"](**options)
     assert texts_of(default) == expected
+
+
+def test_a_prefix_begins_every_text(loaded, translator):
+    """As ids, one row for each text or one for all."""
+    texts = ["one two three", "", "four five"]
+    prefix = "ten nine"
+    ids = translator.target_tokenizer.tokenize([prefix])
+    expected, scores = expected_of(translator, texts, target_prefix=prefix)
+    assert expected[0][0].startswith(prefix) and expected[1] == [""]
+    for rows in (ids, ids * 3):
+        outputs = loaded.translate(
+            tf.constant(texts), target_prefix=tf.constant(rows)
+        )
+        assert texts_of(outputs) == expected
+        np.testing.assert_allclose(outputs["scores"], scores, atol=1e-4)
 
 
 @pytest.mark.parametrize("texts", [[""], [" ", ""], ["1"], ["</s>"], []])

@@ -5,6 +5,7 @@ import pytest
 
 from keras_transformer.exporting.float32 import float32_translator
 from tests.support import exports
+from tests.support.decoding_runs import seeds
 
 RUNTIMES = {
     "onnx": exports.onnx_runtime,
@@ -43,16 +44,27 @@ def test_exports_of_half_precision_equal_the_float32_copy(
     copy = float32_translator(variant)
     texts = exports.sentences()[:16]
     source_ids = copy.pad(copy.tokenize_source(texts))
-    for signature, options in (("greedy", {}), ("beam", {}), ("beam", NBEST)):
+    for signature, options in (
+        ("greedy", {}),
+        ("beam", {}),
+        ("beam", NBEST),
+        ("sample", {"seed": seeds(16), "top_p": 0.9}),
+    ):
         expected = exports.generate(copy, signature, source_ids, options)
         found = ask(signature, source_ids, options)
         assert found["scores"].dtype == np.float32
         exports.assert_same_rows(
             exports.rows_of(found), exports.rows_of(expected)
         )
+    greedy = exports.generate(copy, "greedy", source_ids, {})
+    inputs = {"target_ids": greedy["token_ids"]}
+    for signature in ("score", "align"):
+        exports.assert_same_floats(
+            ask(signature, source_ids, inputs),
+            exports.generate(copy, signature, source_ids, inputs),
+        )
     rounded = exports.generate(variant, "greedy", source_ids, {})["scores"]
-    exact = exports.generate(copy, "greedy", source_ids, {})["scores"]
-    assert np.abs(rounded - exact).max() > 1e-3
+    assert np.abs(rounded - greedy["scores"]).max() > 1e-3
 
 
 @pytest.mark.parametrize("runtime", ["onnx", "saved_model"])
@@ -61,7 +73,12 @@ def test_only_the_ids_of_the_target_tokenizer_are_generated(
 ):
     ask = RUNTIMES[runtime](variant_exported[runtime])
     rows = variant.pad(variant.tokenize_source(exports.sentences()))
-    found = ask("beam", rows, {"beam_size": 5, "num_hypotheses": 5})
-    for ids, _, _ in exports.rows_of(found):
-        for slot in ids:
-            assert not {0, 1} & set(slot) and max(slot, default=0) < 283
+    beam = ask("beam", rows, {"beam_size": 5, "num_hypotheses": 5})
+    hot = {"seed": seeds(len(rows)), "temperature": 100.0, "max_length": 29}
+    sample = ask("sample", rows, hot)
+    for found in (beam, sample):
+        for ids, _, _ in exports.rows_of(found):
+            for slot in ids:
+                assert not {0, 1} & set(slot) and max(slot, default=0) < 283
+    # All of them were drawn, or nearly so.
+    assert len(np.unique(sample["token_ids"])) > 200
