@@ -10,6 +10,7 @@ from keras_transformer.decoding.signatures import input_specs
 from keras_transformer.exporting.onnx_loops import tidy_loops
 
 OPSET = 18
+_INT = 2  # onnx.AttributeProto.INT
 
 # tf2onnx's passes that find something to do in these graphs. The others only
 # cost time: each walks all nodes, again and again.
@@ -36,6 +37,7 @@ def convert(function, signature):
     """
     model = _convert(function.get_concrete_function(*input_specs(signature)))
     tidy_loops(model.graph)
+    _keep_empty_axes(model.graph)
     _follow(signature, model.graph)
     return model
 
@@ -78,6 +80,17 @@ def _select(context, node, name, args):
     """
     del context, name, args
     node.type = "Where"
+
+
+def _keep_empty_axes(graph):
+    """Lets a 0 in the shape of a Reshape mean an empty axis, not a copy."""
+    for node in graph.node:
+        if node.op_type == "Reshape":
+            del node.attribute[:]
+            node.attribute.add(name="allowzero", type=_INT, i=1)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _keep_empty_axes(attribute.g)
 
 
 def _follow(signature, graph):

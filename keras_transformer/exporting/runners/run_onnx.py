@@ -21,6 +21,8 @@ def open_session(folder, signature):
     """Opens the graph of a signature."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # Threads that wait busily would cost more than they bring.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(
         str(folder / f"{signature}.onnx"), options, ["CPUExecutionProvider"]
     )
