@@ -344,8 +344,11 @@ def test_prefix_comes_from_one_place(capsys):
         ("--strategy sample --top-p 0", "top_p must be a number from 1e-06"),
         ("--seed 3", "seed is for strategy=\"sample\", got strategy='beam'"),
         ("--strategy sample --seed 2147483648", "seed must be an int from"),
-        ("--forbidden-ids 5 -1", "forbidden_ids must be an array of ints from"),
-        ("--forbidden-ids 293", "from 0 to 292, got forbidden_ids="),
+        ("--forbidden-ids 5 -1", "forbidden_ids must be ints from"),
+        (
+            "--forbidden-ids 293",
+            "from 0 to 292 in an array of rank 1, got forbidden_ids=",
+        ),
         ("--json --beam-size 0", "beam_size must be an int from 1 to"),
     ],
 )
