@@ -39,10 +39,10 @@ def beam_search(
 
     A step ranks the `2K` best extensions of the alive hypotheses: at most `K`
     of them are eos, so `K` always stay alive. An eos finishes a hypothesis
-    only from among the best `K`, so that `K = 1` without
-    penalties is greedy search. The score
-    of a finished hypothesis is its log-probability over `LengthPenalty`, plus
-    `coverage_penalty`; alive ones are ranked by log-probability alone.
+    only from among the best `K`, so that `K = 1` without penalties is greedy
+    search. The score of a finished hypothesis is its log-probability over
+    `LengthPenalty`, plus `coverage_penalty`; alive ones are ranked by
+    log-probability alone.
 
     A sentence stops once its `N` best finished hypotheses cannot be beaten by
     any alive one at any length up to its cap. With that rule a beam as wide
