@@ -1,8 +1,8 @@
 """Random numbers that are the same in every runtime.
 
-A counter-based generator: a number is a function of a seed and a position,
-with no state, so it does not depend on what was drawn before or beside it. It
-uses additions, products and remainders of int32 that never overflow, which
+A counter-based generator: a number is a function of a seed and of where it is
+used, with no state, so it does not depend on what was drawn before or beside
+it. It uses sums, products and quotients of int32 that never overflow, which
 every runtime has and computes alike; most have no random operator, and those
 that have one differ.
 """
@@ -10,20 +10,23 @@ that have one differ.
 import numpy as np
 import tensorflow as tf
 
-# A prime small enough that (2 * PRIME) ** 2 < 2 ** 31, and 2 modulo 3, so
-# that the cube is a permutation of the remainders.
+# A prime so small that (2 * PRIME) ** 2 and some more is below 2 ** 31.
 PRIME = 23159
 # One for each round, with nothing to hide: the fractional parts of the square
-# roots of the first primes.
-_CONSTANTS = [int(PRIME * (root % 1)) for root in np.sqrt([2, 3, 5, 7, 11, 13])]
-# Of all numbers that a key can be only so many are told apart that float32
-# holds each exactly.
-_COARSER = 32
+# roots of the first primes. The first has none, because there the digits of a
+# number are added.
+_CONSTANTS = [
+    0,
+    *(int(PRIME * (root % 1)) for root in np.sqrt([2, 3, 5, 7, 11])),
+]
+# Keys must differ even between seeds that differ in one bit. Numbers are of
+# keys that are mixed well, and there is one for each id of a vocabulary.
+_KEY_ROUNDS, _NUMBER_ROUNDS = 6, 4
 _BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))
 
 
 def seed_keys(seeds):
-    """Turns seeds into what `uniform` takes.
+    """Turns seeds into keys.
 
     Args:
         seeds: int32 `(B, 2)`, any values. Of those that differ by a multiple
@@ -32,47 +35,66 @@ def seed_keys(seeds):
     Returns:
         int32 `(B, 2)`, each in [0, `PRIME`).
     """
-    key = tf.zeros_like(seeds)
+    keys = tf.zeros_like(seeds)
     for half in (seeds[:, :1], seeds[:, 1:]):
-        key = _mix(key, half)
-    return key
+        keys = step_keys(keys, half)
+    return keys
 
 
-def uniform(keys, position):
-    """Draws one number for each row, uniform in [0, 1).
+def step_keys(keys, position):
+    """Makes the keys of one step.
 
     Args:
         keys: int32 `(B, 2)` of `seed_keys`.
-        position: int32 scalar, 0 or more.
+        position: int32 scalar or `(B, 1)`.
 
     Returns:
-        float32 `(B,)`.
+        int32 `(B, 2)`, each in [0, `PRIME`).
     """
-    left, right = tf.unstack(
-        _mix(keys, tf.reshape(position, (1, 1))), 2, axis=1
-    )
-    steps = tf.cast(tf.truncatediv(left * PRIME + right, _COARSER), tf.float32)
-    # One product with a constant: optimisers of graphs would turn a division
+    mixed = _mix(keys, tf.reshape(position, (-1, 1)), _KEY_ROUNDS)
+    return tf.concat(mixed, axis=1)
+
+
+def uniform(keys, numbers):
+    """Gives a random number for each key and each of some integers.
+
+    Args:
+        keys: int32 `(B, 2)` of `step_keys`.
+        numbers: int32 `(B, N)`, or `(1, N)` if all keys have the same.
+
+    Returns:
+        float32 `(B, N)`, above 0 and below 1: the middle of one of
+        `PRIME ** 2` equal steps, so that small ones have all their digits.
+    """
+    left, right = _mix(keys, numbers, _NUMBER_ROUNDS)
+    steps = tf.cast(left * PRIME + right, tf.float32) + 0.5
+    # A product with a constant: optimisers of graphs would turn a division
     # into one, and round otherwise.
-    return tf.minimum(steps * (_COARSER / PRIME**2), _BELOW_ONE)
+    return tf.minimum(steps * (1 / PRIME**2), _BELOW_ONE)
 
 
-def _mix(key, number):
-    """Adds an int32 `(B, 1)` or `(1, 1)` to a key and stirs.
+def _mix(keys, numbers, rounds):
+    """Adds int32 numbers to keys and stirs; gives both digits of the sum.
 
-    A Feistel network whose round function is the cube modulo a prime, as in
-    MiMC (Albrecht et al., 2016, https://eprint.iacr.org/2016/492).
+    A Feistel network (Luby and Rackoff, 1988) on two digits to the base
+    `PRIME`, whose round function is the square: as in MiMC (Albrecht et al.,
+    2016, https://eprint.iacr.org/2016/492), with a square for the cube, since
+    nothing has to be kept secret.
     """
-    # Division that truncates, and remainders of what is not negative: the two
-    # that all runtimes agree on.
-    high = tf.truncatediv(number, PRIME)
-    low = number - high * PRIME + PRIME
-    # One less for a negative remainder, or -1 would be as PRIME - 1.
-    high += tf.truncatediv(low, PRIME)
-    added = tf.concat([low, high + 5 * PRIME], axis=1)
-    left, right = tf.unstack(tf.math.floormod(key + added, PRIME), 2, axis=1)
-    for constant in _CONSTANTS:
+    # Quotients are truncated in all runtimes, remainders of what is negative
+    # differ.
+    high = tf.truncatediv(numbers, PRIME)
+    low = numbers - high * PRIME
+    # From here on nothing is negative: -1 is one digit less of the high ones.
+    borrowed = tf.cast(low < 0, tf.int32)
+    left = keys[:, :1] + low + borrowed * PRIME
+    right = keys[:, 1:] + high - borrowed + 5 * PRIME
+    for constant in _CONSTANTS[:rounds]:
         base = left + constant
-        cube = tf.math.floormod(base * base, PRIME) * base
-        left, right = tf.math.floormod(cube + right, PRIME), left
-    return tf.stack([left, right], axis=1)
+        left, right = _remainder(base * base + right), left
+    return left, right
+
+
+def _remainder(numbers):
+    """The remainder of what is not negative, faster than by its operator."""
+    return numbers - tf.truncatediv(numbers, PRIME) * PRIME

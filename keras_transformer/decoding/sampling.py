@@ -8,7 +8,11 @@ from keras_transformer.decoding.logits import (
     log_prob_of,
     mask_forbidden,
 )
-from keras_transformer.decoding.noise import seed_keys, uniform
+from keras_transformer.decoding.noise import (
+    seed_keys,
+    step_keys,
+    uniform,
+)
 from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import force, forced_at, forced_ids
 from keras_transformer.decoding.single import single_search
@@ -102,7 +106,7 @@ def sample(
         def one_of(adjusted, forbidden):
             masked = mask_forbidden(adjusted, forbidden, pad_id)
             next_ids = draw(
-                masked, uniform(keys, position), temperature, top_k, top_p
+                masked, step_keys(keys, position), temperature, top_k, top_p
             )
             possible = tf.reduce_max(masked, axis=1) > IMPOSSIBLE
             log_probs = log_prob_of(logits, next_ids)
@@ -141,19 +145,19 @@ def sample(
     )
 
 
-def draw(logits, numbers, temperature, top_k, top_p):
+def draw(logits, keys, temperature, top_k, top_p):
     """Draws one id a row: logits, temperature, softmax, top-k, top-p, draw.
 
-    Top-k: Fan et al., 2018 (https://arxiv.org/abs/1805.04833). Top-p:
-    Holtzman et al., 2019 (https://arxiv.org/abs/1904.09751), the smallest set
-    of likeliest ids whose probability, among the `k`, reaches `p`; the id
-    that crosses `p` belongs to it. The id drawn is the first, in order of
-    probability (of id, where both are off), at which the cumulative
-    probability exceeds the number.
+    The id drawn is that of the largest `z + g`, where `z` is its logit over
+    the temperature and `g` is Gumbel noise of the row and the id; it is `i`
+    with the probability `softmax(z)_i` (the Gumbel-max trick, Maddison et
+    al., 2014, https://arxiv.org/abs/1411.0030, section 2). Unlike a search in
+    cumulative probabilities, it gives the same id in all runtimes, unless two
+    ids come as close as their logits are rounded.
 
     Args:
         logits: float32 `(B, V)`; minus infinity is never drawn.
-        numbers: float32 `(B,)` in [0, 1).
+        keys: int32 `(B, 2)` of `step_keys`, new ones for each draw.
         temperature: float32 scalar; 0 (below `COLD`) draws the likeliest id.
         top_k: int32 scalar; 0 and less, or `V` and more, is off.
         top_p: float32 scalar in (0, 1]; 1 is off.
@@ -163,39 +167,77 @@ def draw(logits, numbers, temperature, top_k, top_p):
 
     Example:
 
-    >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]] * 3)
-    >>> print(draw(logits, tf.constant([0.0, 0.6, 0.7]), 1.0, 0, 0.7).numpy())
+    >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]] * 6)
+    >>> keys = seed_keys(tf.constant([[7, line] for line in range(6)]))
+    >>> print(draw(logits, keys, 1.0, 0, 0.7).numpy())
     [3 3 0]
+    """
+    values, ids = eligible(logits, temperature, top_k, top_p)
+    # An id has the same noise whatever else is eligible.
+    arrivals = _exponential(uniform(keys, ids))
+    _, first = tf.math.top_k(values - tf.math.log(arrivals), 1)
+    return tf.gather(ids + tf.zeros_like(first), first, batch_dims=1)[:, 0]
+
+
+def eligible(logits, temperature, top_k, top_p):
+    """Lists what may be drawn: temperature, softmax, top-k, top-p.
+
+    Top-k: Fan et al., 2018 (https://arxiv.org/abs/1805.04833). Top-p:
+    Holtzman et al., 2019 (https://arxiv.org/abs/1904.09751), the smallest set
+    of likeliest ids whose probability, among the `k`, reaches `p`; the id
+    that crosses `p` belongs to it. Of ids that tie the lower is taken first.
+
+    Args:
+        logits: as of `draw`, as are all others.
+        temperature: float32 scalar.
+        top_k: int32 scalar.
+        top_p: float32 scalar.
+
+    Returns:
+        float32 `(B, C)`, logits over the temperature, less their maximum;
+        minus infinity of what may not be drawn; and the ids they are of,
+        int32 `(B, C)`, or `(1, C)` if these are the same for all rows.
+
+    Example:
+
+    >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]])
+    >>> values, ids = eligible(logits, 1.0, 3, 0.7)
+    >>> print(ids.numpy(), tf.nn.softmax(values).numpy())
+    [[3 0 1]] [[0.625 0.375 0.   ]]
     """
     vocab_size = tf.shape(logits)[1]
     cold = temperature < COLD
     temperature = tf.where(cold, 1.0, temperature)
     top_k = tf.where(cold, 1, top_k)
     top_k = tf.where(top_k > 0, tf.minimum(top_k, vocab_size), vocab_size)
+    highest = tf.reduce_max(logits, axis=1, keepdims=True)
+    # In a row without anything possible it is minus infinity.
+    highest = tf.maximum(highest, tf.float32.min)
 
-    def likeliest_first():
-        return tuple(tf.math.top_k(logits, top_k))
+    def likeliest():
+        values, ids = tf.math.top_k(logits, top_k)
+        values = (values - highest) / temperature
+        weights = tf.exp(values)  # softmax, unnormalised
+        cumulative = tf.cumsum(weights, axis=1)
+        before = tf.concat([tf.zeros_like(highest), cumulative[:, :-1]], axis=1)
+        kept = (before < top_p * cumulative[:, -1:]) | (top_p >= 1.0)
+        return tf.where(kept, values, IMPOSSIBLE), ids
 
-    def by_id():
-        ids = tf.zeros_like(logits, tf.int32) + tf.range(vocab_size)
-        # A copy: of a branch that hands on what it was given, converters
-        # lose the shape.
-        return logits + 0.0, ids
+    def everything():
+        return (logits - highest) / temperature, tf.range(vocab_size)[None, :]
 
     # Sorting a vocabulary takes longer than a step of a small model.
-    values, ids = tf.cond(
-        (top_k < vocab_size) | (top_p < 1.0), likeliest_first, by_id
+    return tf.cond((top_k < vocab_size) | (top_p < 1.0), likeliest, everything)
+
+
+def _exponential(uniform):
+    """Makes exponential variates, -log(1 - u), of uniform ones, float32.
+
+    Of a small one all digits count, since the least of all decides; in the
+    difference they would be lost.
+    """
+    return tf.where(
+        uniform < 1e-3,
+        uniform + uniform * uniform * 0.5,
+        -tf.math.log(1.0 - uniform),
     )
-    possible = values > IMPOSSIBLE
-    highest = tf.reduce_max(values, axis=1, keepdims=True)
-    weights = tf.exp((values - highest) / temperature)  # softmax, unnormalised
-    cumulative = tf.cumsum(tf.where(possible, weights, 0.0), axis=1)
-    total = cumulative[:, -1:]
-    before = tf.concat([tf.zeros_like(total), cumulative[:, :-1]], axis=1)
-    kept = tf.where(before < top_p * total, cumulative, 0.0)
-    total = tf.reduce_max(kept, axis=1, keepdims=True)
-    passed = cumulative <= numbers[:, None] * total
-    chosen = tf.reduce_sum(tf.cast(passed, tf.int32), axis=1)
-    # Where nothing is possible all are passed.
-    chosen = tf.minimum(chosen, tf.shape(ids)[1] - 1)
-    return tf.gather(ids, chosen[:, None], batch_dims=1)[:, 0]

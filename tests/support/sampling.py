@@ -10,7 +10,8 @@ from keras_transformer.decoding import Hypotheses, SearchState, sample
 
 PRIME = 23159
 # The first digit after the point, to the base PRIME, of some square roots.
-ROOTS = [math.isqrt(p * PRIME**2) % PRIME for p in (2, 3, 5, 7, 11, 13)]
+ROOTS = [0, *(math.isqrt(p * PRIME**2) % PRIME for p in (2, 3, 5, 7, 11))]
+BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 
 # Quantiles of the chi-square distribution by degrees of freedom: a statistic
 # is above them once in a thousand times. From scipy.stats.chi2.ppf(0.999, n).
@@ -27,28 +28,29 @@ QUANTILES = {
     999: 1142.848,
 }
 
-# Closer than this to a boundary float32 may take the other side.
-MARGIN = 2e-6
+# Closer than this to another float32 may take it for the larger.
+MARGIN = 1e-5
 
 
-def noise(seed, position):
-    """Gives the float32 for a seed, two ints, at a position.
+@functools.cache
+def noise(seed, position, token_id):
+    """Gives the float32 for a seed, two ints, at a position, and for an id.
 
-    Each int is written to the base PRIME, two digits, and added to a key of
-    two digits, which is then stirred: six times the cube of the left digit
-    and a constant is added to the right one, and the two change places.
+    Each number is written to the base PRIME, two digits, and added to a key
+    of two digits, which is then stirred: six times, or four after the last
+    number, the square of the left digit and a constant is added to the right
+    one, and the two change places.
     """
     left = right = 0
-    for number in (*seed, position):
+    for number, rounds in zip(
+        (*seed, position, token_id), (6, 6, 6, 4), strict=True
+    ):
         high, low = divmod(number, PRIME)
-        left = (left + low) % PRIME
-        right = (right + high + 1) % PRIME
-        for root in ROOTS:
-            left, right = ((left + root) ** 3 + right) % PRIME, left
-    number = np.float32((left * PRIME + right) // 32) * np.float32(
-        32 / PRIME**2
-    )
-    return min(number, np.nextafter(np.float32(1), np.float32(0)))
+        left, right = left + low, right + high
+        for root in ROOTS[:rounds]:
+            left, right = ((left + root) ** 2 + right) % PRIME, left
+    steps = np.float32(left * PRIME + right) + np.float32(0.5)
+    return min(steps * np.float32(1 / PRIME**2), BELOW_ONE)
 
 
 def distribution(logits, temperature=1.0, top_k=0, top_p=1.0):
@@ -71,7 +73,7 @@ def distribution(logits, temperature=1.0, top_k=0, top_p=1.0):
         top_p = float(np.float32(top_p))
         before = np.append(0.0, np.cumsum(probabilities)[:-1])
         off = np.abs(before - top_p)
-        if ((before > 0) & (off > 1e-9) & (off < MARGIN)).any():
+        if ((before > 0) & (off > 1e-9) & (off < 2e-6)).any():
             raise AssertionError(f"float32 cannot tell top_p={top_p}")
         kept = before < top_p - 1e-9
         ids, probabilities = ids[kept], probabilities[kept]
@@ -85,14 +87,19 @@ def by_id(ids, probabilities, vocab_size):
     return found
 
 
-def drawn(ids, probabilities, number):
-    """Gives the id for a number, and how far off the next boundary is."""
-    cumulative = np.cumsum(probabilities)
-    cumulative /= cumulative[-1]
-    # At the two ends there is nothing on the other side.
-    inner = cumulative[(cumulative > 0) & (cumulative < 1)]
-    distance = np.abs(inner - number).min(initial=1.0)
-    return ids[np.argmax(cumulative > number)], distance
+def drawn(ids, probabilities, seed, position):
+    """Gives the id drawn, and by how much it is ahead of all others.
+
+    Each id arrives after an exponential time at the rate of its probability;
+    the first is drawn.
+    """
+    uniforms = [noise(seed, position, int(token_id)) for token_id in ids]
+    times = -np.log1p(-np.array(uniforms, np.float64))
+    with np.errstate(divide="ignore"):
+        lead = np.log(probabilities) - np.log(times)
+    first = np.argmax(lead)
+    others = np.delete(lead, first).max(initial=-np.inf)
+    return ids[first], lead[first] - others
 
 
 def numpy_sample(
@@ -141,10 +148,10 @@ def numpy_sample(
                     adjusted[repeating] = -np.inf
             if np.isneginf(adjusted).all():
                 return [], -np.inf, False
-            next_id, distance = drawn(
-                *distribution(adjusted, **options), noise(seed, len(ids))
+            next_id, lead = drawn(
+                *distribution(adjusted, **options), seed, len(ids)
             )
-            if distance < MARGIN:
+            if lead < MARGIN:
                 raise AssertionError(f"float32 cannot tell ids of seed {seed}")
         ids.append(int(next_id))
         score += logits[next_id] - np.logaddexp.reduce(logits)
