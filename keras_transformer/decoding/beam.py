@@ -145,32 +145,26 @@ def beam_search(
         logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
         logits = tf.cast(logits, tf.float32)
 
-        def extend(log_probs, ids, coverage=None):
-            return rules.extend(
-                sets, position + 1, caps, log_probs, ids, coverage
-            )
-
-        def extend_under_constraints():
+        def constrained():
             here = forced_at(position, forced)[:, None]
             length = tf.shape(sets.alive_ids)[2]
-            candidates = constraints.candidates(
+            return constraints.candidates(
                 logits,
                 2 * beam_size,
                 tf.reshape(sets.alive_ids, (-1, length)),
                 position,
                 tf.reshape(here + tf.zeros_like(last_ids), (-1,)),
             )
-            return extend(*candidates, rules.cover(sets, state.attention))
 
-        sets, parents = when(
-            constraints.are_active(position, forced)
-            | (coverage_penalty != 0.0),
-            extend_under_constraints,
-            lambda: extend(
-                *allowed_candidates(
-                    logits, 2 * beam_size, constraints.forbidden(position)
-                )
+        candidates = when(
+            constraints.are_active(position, forced),
+            constrained,
+            lambda: allowed_candidates(
+                logits, 2 * beam_size, constraints.forbidden(position)
             ),
+        )
+        sets, parents = rules.extend(
+            rules.cover(sets, state.attention), position + 1, caps, *candidates
         )
         return sets, SearchState(
             state.sentence, select_rows(state.hypothesis, parents)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_transformer.decoding.constraints import when
 from keras_transformer.decoding.logits import IMPOSSIBLE
 from keras_transformer.decoding.penalties import coverage_penalty
 from keras_transformer.decoding.state import Hypotheses
@@ -85,7 +86,7 @@ class BeamRules(NamedTuple):
             coverage=slots[:, :, None],
         )
 
-    def extend(self, sets, length, caps, log_probs, ids, coverage=None):
+    def extend(self, sets, length, caps, log_probs, ids):
         """Takes one step.
 
         Args:
@@ -95,15 +96,14 @@ class BeamRules(NamedTuple):
             log_probs: float32 `(R, C)`, of candidates for the next id of each
                 alive hypothesis.
             ids: int32 `(R, C)`.
-            coverage: float32 `(B, K, S)` of `cover`, or None if no one asks.
 
         Returns:
             `BeamSets`, and int32 `(R,)`, for each alive hypothesis the row
             that it extends.
         """
         candidates = self._rank(sets, log_probs, ids)
-        sets = self._finish(sets, candidates, length, coverage)
-        sets, parents = self._survive(sets, candidates, coverage)
+        sets = self._finish(sets, candidates, length)
+        sets, parents = self._survive(sets, candidates)
         done = self._cannot_improve(sets, length, caps)
         return sets._replace(done=sets.done | done), parents
 
@@ -115,24 +115,38 @@ class BeamRules(NamedTuple):
             attention: float `(B, H, K, S)`, or () if the model gives none.
 
         Returns:
-            float32 `(B, K, S)`.
+            `BeamSets`.
 
         Raises:
             ValueError: if there is none though the penalty may be on.
         """
-        beta = self.coverage_penalty
-        if not tf.is_tensor(beta) and beta == 0:
-            return sets.coverage
+        if not self._may_cover():
+            return sets
         if isinstance(attention, tuple):
             raise ValueError(
                 "coverage_penalty needs a step function whose state has "
                 "attention, got coverage_penalty="
-                f"{beta!r} and no attention"
+                f"{self.coverage_penalty!r} and no attention"
             )
-        attended = tf.reduce_mean(tf.cast(attention, tf.float32), axis=1)
-        return tf.where(
-            sets.done[:, None, None], sets.coverage, sets.coverage + attended
+
+        def add():
+            attended = tf.reduce_mean(tf.cast(attention, tf.float32), axis=1)
+            return tf.where(
+                sets.done[:, None, None],
+                sets.coverage,
+                sets.coverage + attended,
+            )
+
+        # A copy: of a branch that hands on what it was given, converters lose
+        # the shape.
+        return sets._replace(
+            coverage=when(
+                self.coverage_penalty != 0.0, add, lambda: sets.coverage + 0.0
+            )
         )
+
+    def _may_cover(self):
+        return tf.is_tensor(self.coverage_penalty) or self.coverage_penalty != 0
 
     def _rank(self, sets, log_probs, ids):
         """Ranks the extensions of all alive hypotheses of a sentence."""
@@ -146,7 +160,7 @@ class BeamRules(NamedTuple):
         ids = tf.gather(tf.reshape(ids, flat), index, batch_dims=1)
         return _Candidates(best, index // width, ids)
 
-    def _finish(self, sets, candidates, length, coverage):
+    def _finish(self, sets, candidates, length):
         """Merges the hypotheses that end now into the finished set."""
         # gather rather than a slice, as in rows.py.
         log_probs, parents, token_ids = (
@@ -154,8 +168,8 @@ class BeamRules(NamedTuple):
             for field in candidates
         )
         scores = log_probs / self.length_penalty(length)
-        if coverage is not None:
-            missed = coverage_penalty(coverage, self.coverage_penalty)
+        if self._may_cover():
+            missed = coverage_penalty(sets.coverage, self.coverage_penalty)
             scores += tf.gather(missed, parents, batch_dims=1)
         ends = (token_ids == self.eos_id) & tf.logical_not(sets.done)[:, None]
         new_ids = _append(
@@ -180,7 +194,7 @@ class BeamRules(NamedTuple):
             finished_lengths=tf.gather(lengths, index, batch_dims=1),
         )
 
-    def _survive(self, sets, candidates, coverage):
+    def _survive(self, sets, candidates):
         """Keeps the best extensions that do not end; done ones stay put."""
         batch = tf.shape(sets.alive_log_probs)[0]
         ends = candidates.token_ids == self.eos_id
@@ -197,9 +211,8 @@ class BeamRules(NamedTuple):
             self.pad_id,
             tf.gather(candidates.token_ids, index, batch_dims=1),
         )
-        if coverage is None:
-            coverage = sets.coverage
-        else:
+        coverage = sets.coverage
+        if self._may_cover():
             coverage = tf.gather(coverage, parents, batch_dims=1)
         sets = sets._replace(
             alive_log_probs=tf.where(done, sets.alive_log_probs, log_probs),
