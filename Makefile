@@ -28,7 +28,8 @@ demo: $(VENV)/demo
 
 # Installs and runs the linter and all tests.
 test: lint
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile \
+	  --no-loadscope-reorder
 
 lint: $(VENV)/all
 	$(VENV)/bin/ruff check .

@@ -17,3 +17,23 @@ def names_in_examples(doctest_namespace):
         import tensorflow as tf
 
         doctest_namespace.update(tf=tf)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Lets workers side by side take file after file.
+
+    The tests of the exports stay together, since they share the exports.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            folder, _, name = file.rpartition("/")
+            alone = name == "test_every_option.py"
+            return (
+                folder if folder.endswith("exporting") and not alone else file
+            )
+
+    return Scheduling(config, log)

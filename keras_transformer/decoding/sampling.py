@@ -170,7 +170,7 @@ def draw(logits, keys, temperature, top_k, top_p):
     >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]] * 6)
     >>> keys = seed_keys(tf.constant([[7, line] for line in range(6)]))
     >>> print(draw(logits, keys, 1.0, 0, 0.7).numpy())
-    [3 3 0]
+    [3 3 0 3 3 3]
     """
     values, ids = eligible(logits, temperature, top_k, top_p)
     # An id has the same noise whatever else is eligible.
@@ -202,7 +202,7 @@ def eligible(logits, temperature, top_k, top_p):
 
     >>> logits = tf.math.log([[0.3, 0.1, 0.1, 0.5]])
     >>> values, ids = eligible(logits, 1.0, 3, 0.7)
-    >>> print(ids.numpy(), tf.nn.softmax(values).numpy())
+    >>> print(ids.numpy(), tf.nn.softmax(values).numpy().round(3))
     [[3 0 1]] [[0.625 0.375 0.   ]]
     """
     vocab_size = tf.shape(logits)[1]
@@ -211,8 +211,8 @@ def eligible(logits, temperature, top_k, top_p):
     top_k = tf.where(cold, 1, top_k)
     top_k = tf.where(top_k > 0, tf.minimum(top_k, vocab_size), vocab_size)
     highest = tf.reduce_max(logits, axis=1, keepdims=True)
-    # In a row without anything possible it is minus infinity.
-    highest = tf.maximum(highest, tf.float32.min)
+    # A row without anything possible would become NaN.
+    highest = tf.where(highest > IMPOSSIBLE, highest, 0.0)
 
     def likeliest():
         values, ids = tf.math.top_k(logits, top_k)

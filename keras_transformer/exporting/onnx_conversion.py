@@ -1,7 +1,6 @@
 """From a `tf.function` to an ONNX graph with the names of its signature."""
 
 import logging
-from collections import OrderedDict
 
 import numpy as np
 import tensorflow as tf
@@ -12,15 +11,14 @@ from keras_transformer.exporting.onnx_loops import tidy_loops
 OPSET = 18
 _INT = 2  # onnx.AttributeProto.INT
 
-# tf2onnx's passes that find something to do in these graphs. The others only
-# cost time: each walks all nodes, again and again.
+# tf2onnx's passes that find something to do in these graphs, and do it all in
+# one round. More would only cost time: each walks all nodes of all bodies.
 _PASSES = (
     "TransposeOptimizer",
     "ConstFoldOptimizer",
     "MergeDuplicatedNodesOptimizer",
     "ReshapeOptimizer",
     "IdentityOptimizer",
-    "BackToBackOptimizer",
 )
 
 
@@ -51,7 +49,6 @@ def _convert(function):
     outputs = [t.name for t in function.outputs]
     # TensorFlow lists the outputs of a dict by name.
     names = sorted(function.structured_outputs)
-    passes = OrderedDict((name, getattr(optimizer, name)) for name in _PASSES)
     with tf.device("/cpu:0"):
         frozen = tf_loader.from_function(function, inputs, outputs)
         with tf.Graph().as_default() as graph:
@@ -67,9 +64,9 @@ def _convert(function):
                 },
                 custom_op_handlers={"SelectV2": (_select, [])},
             )
-            return optimizer.optimize_graph(
-                converted, catch_errors=False, optimizers=passes
-            ).make_model("keras_transformer")
+            for name in _PASSES:
+                converted = getattr(optimizer, name)().optimize(converted, 0)
+            return converted.make_model("keras_transformer")
 
 
 def _select(context, node, name, args):

@@ -60,6 +60,18 @@ def test_every_sentence_is_counted(translator, exported):
     parity.require_parity(report, "onnx")
 
 
+@pytest.mark.parametrize("name", ["saved_model", "of_ids"])
+def test_ids_alone_may_be_asked_of_an_export_with_and_without_text(
+    translator, exported, name
+):
+    texts = exports.sentences()[:3]
+    report = check_parity(
+        translator, exported[name], "saved_model", ("score",), texts
+    )
+    parity.require_parity(report, name)
+    assert report["score"]["equal"] == 3
+
+
 def test_other_weights_are_noticed(translator, exported):
     model = exports.with_options(translator.transformer)
     weights = model.get_weights()

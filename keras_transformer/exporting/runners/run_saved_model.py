@@ -10,6 +10,8 @@ import sys
 
 import tensorflow as tf
 
+_GRAPH = "saved_model.pb"
+
 
 def describe(signature):
     """Gives names, types and axes of a signature."""
@@ -61,8 +63,8 @@ def to_json(tensor):
 def main(folder, requests_file, answers_file):
     """Answers the requests of a JSON file with another."""
     requests = json.loads(pathlib.Path(requests_file).read_text("utf-8"))
-    if any("text" in request["inputs"] for request in requests):
-        # Registers the SentencePiece operators that the model uses.
+    if b"SentencepieceOp" in (pathlib.Path(folder) / _GRAPH).read_bytes():
+        # Registers that operator, and others that such a model uses.
         import tensorflow_text  # noqa: F401
     loaded = tf.saved_model.load(folder)
     interface = {
