@@ -25,6 +25,8 @@ def pytest_xdist_make_scheduler(config, log):
 
     The tests of the exports stay together, since they share the exports.
     """
+    if config.getvalue("dist") != "loadfile":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):

@@ -13,8 +13,8 @@ import tensorflow as tf
 # A prime so small that (2 * PRIME) ** 2 and some more is below 2 ** 31.
 PRIME = 23159
 # One for each round, with nothing to hide: the fractional parts of the square
-# roots of the first primes. The first has none, because there the digits of a
-# number are added.
+# roots of the first primes. The first round has none: there the left digit is
+# a sum already, and the square of a larger one would not fit.
 _CONSTANTS = [
     0,
     *(int(PRIME * (root % 1)) for root in np.sqrt([2, 3, 5, 7, 11])),
@@ -29,8 +29,10 @@ def seed_keys(seeds):
     """Turns seeds into keys.
 
     Args:
-        seeds: int32 `(B, 2)`, any values. Of those that differ by a multiple
-            of `PRIME ** 2` (536,339,281) the keys are the same.
+        seeds: int32 `(B, 2)`, any values. There are `PRIME ** 2`
+            (536,339,281) keys. Seeds with equal first halves share one only
+            if the second halves differ by a multiple of that; others may by
+            chance.
 
     Returns:
         int32 `(B, 2)`, each in [0, `PRIME`).
@@ -64,7 +66,8 @@ def uniform(keys, numbers):
 
     Returns:
         float32 `(B, N)`, above 0 and below 1: the middle of one of
-        `PRIME ** 2` equal steps, so that small ones have all their digits.
+        `PRIME ** 2` equal steps, rounded, so that small ones have all their
+        digits.
     """
     left, right = _mix(keys, numbers, _NUMBER_ROUNDS)
     steps = tf.cast(left * PRIME + right, tf.float32) + 0.5
@@ -74,7 +77,7 @@ def uniform(keys, numbers):
 
 
 def _mix(keys, numbers, rounds):
-    """Adds int32 numbers to keys and stirs; gives both digits of the sum.
+    """Adds int32 numbers to keys, digit by digit, and stirs; gives both digits.
 
     A Feistel network (Luby and Rackoff, 1988) on two digits to the base
     `PRIME`, whose round function is the square: as in MiMC (Albrecht et al.,
@@ -85,7 +88,8 @@ def _mix(keys, numbers, rounds):
     # differ.
     high = tf.truncatediv(numbers, PRIME)
     low = numbers - high * PRIME
-    # From here on nothing is negative: -1 is one digit less of the high ones.
+    # From here on nothing is negative: a low digit borrows from the high one,
+    # which multiples of PRIME keep positive and leave as it is.
     borrowed = tf.cast(low < 0, tf.int32)
     left = keys[:, :1] + low + borrowed * PRIME
     right = keys[:, 1:] + high - borrowed + 5 * PRIME

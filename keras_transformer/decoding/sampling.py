@@ -46,7 +46,8 @@ def sample(
     renormalisation, draw; see `draw`.
 
     What a row generates depends on its own seed alone: neither on the other
-    rows, nor on its place among them, nor on the runtime.
+    rows, nor on its place among them, nor on the runtime, unless rounding
+    decides between two ids (see `draw`).
 
     Args:
         step: function `(token_ids, position, state) -> (logits, state)`; see
@@ -151,12 +152,14 @@ def draw(logits, keys, temperature, top_k, top_p):
     The id drawn is that of the largest `z + g`, where `z` is its logit over
     the temperature and `g` is Gumbel noise of the row and the id; it is `i`
     with the probability `softmax(z)_i` (the Gumbel-max trick, Maddison et
-    al., 2014, https://arxiv.org/abs/1411.0030, section 2). Unlike a search in
-    cumulative probabilities, it gives the same id in all runtimes, unless two
-    ids come as close as their logits are rounded.
+    al., 2014, https://arxiv.org/abs/1411.0030, section 2), from about 1e-9 up.
+    Unlike a search in cumulative probabilities, whose every boundary counts,
+    it gives the same id in all runtimes, unless rounding decides: between the
+    best two ids, or whether the best is still among the top k or p.
 
     Args:
-        logits: float32 `(B, V)`; minus infinity is never drawn.
+        logits: float32 `(B, V)`; minus infinity is not drawn, unless a row
+            has nothing else.
         keys: int32 `(B, 2)` of `step_keys`, new ones for each draw.
         temperature: float32 scalar; 0 (below `COLD`) draws the likeliest id.
         top_k: int32 scalar; 0 and less, or `V` and more, is off.
@@ -233,11 +236,10 @@ def eligible(logits, temperature, top_k, top_p):
 def _exponential(uniform):
     """Makes exponential variates, -log(1 - u), of uniform ones, float32.
 
-    Of a small one all digits count, since the least of all decides; in the
-    difference they would be lost.
+    The least of many decides, so the digits of small ones count; in the
+    difference they would be lost, but not in the first terms of the series.
     """
+    series = 1.0 + uniform * (0.5 + uniform * (1 / 3))
     return tf.where(
-        uniform < 1e-3,
-        uniform + uniform * uniform * 0.5,
-        -tf.math.log(1.0 - uniform),
+        uniform < 0.01, uniform * series, -tf.math.log(1.0 - uniform)
     )

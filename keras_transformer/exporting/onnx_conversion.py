@@ -11,8 +11,8 @@ from keras_transformer.exporting.onnx_loops import tidy_loops
 OPSET = 18
 _INT = 2  # onnx.AttributeProto.INT
 
-# tf2onnx's passes that find something to do in these graphs, and do it all in
-# one round. More would only cost time: each walks all nodes of all bodies.
+# tf2onnx's passes that find something to do in these graphs. Each walks all
+# nodes of all bodies; a second round takes as long and leaves as many nodes.
 _PASSES = (
     "TransposeOptimizer",
     "ConstFoldOptimizer",

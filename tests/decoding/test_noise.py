@@ -179,6 +179,17 @@ def test_integers_are_added_multiplied_and_divided_and_never_overflow():
     assert seen == set(exactly)
 
 
+def test_no_integers_whatever_overflow():
+    """The largest and the least of each sum, if all comes together."""
+    left, high = 2 * PRIME - 2, LARGEST // PRIME
+    assert left**2 + PRIME - 1 + high + 5 * PRIME <= LARGEST
+    for root in ROOTS[1:]:
+        assert 0 <= root < PRIME
+        assert (PRIME - 1 + root) ** 2 + left <= LARGEST
+    assert -high - 2 + 5 * PRIME > 0
+    assert PRIME**2 <= LARGEST
+
+
 def test_numbers_need_no_other_operator():
     """None that is random, keeps a state, or that only some runtimes have."""
     function = tf.function(

@@ -105,7 +105,9 @@ def test_known_operators_run_everywhere_and_draw_nothing():
     assert not DRAWS & set(GOLDEN)
 
 
-def test_float_constants_fit_half_precision(path, variant_exported):
+def test_float_constants_are_not_too_large_for_half_precision(
+    path, variant_exported
+):
     count = 0
     for file in (path, variant_exported["onnx"] / path.name):
         for tensor in tensors_of(onnx.load(file).graph):

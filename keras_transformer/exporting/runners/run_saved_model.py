@@ -10,8 +10,6 @@ import sys
 
 import tensorflow as tf
 
-_GRAPH = "saved_model.pb"
-
 
 def describe(signature):
     """Gives names, types and axes of a signature."""
@@ -63,7 +61,8 @@ def to_json(tensor):
 def main(folder, requests_file, answers_file):
     """Answers the requests of a JSON file with another."""
     requests = json.loads(pathlib.Path(requests_file).read_text("utf-8"))
-    if b"SentencepieceOp" in (pathlib.Path(folder) / _GRAPH).read_bytes():
+    graph = pathlib.Path(folder, "saved_model.pb").read_bytes()
+    if b"SentencepieceOp" in graph:
         # Registers that operator, and others that such a model uses.
         import tensorflow_text  # noqa: F401
     loaded = tf.saved_model.load(folder)
