@@ -9,11 +9,14 @@ import importlib
 
 from keras_transformer import layers
 from keras_transformer.training import (
+    BleuScore,
     MaskedCrossEntropy,
     Perplexity,
     TokenAccuracy,
     TokenCrossEntropy,
     WarmupSchedule,
+    WeightAveraging,
+    average_weights,
 )
 from keras_transformer.transformer import BASE, BIG, TINY, Transformer
 from keras_transformer.version import __version__ as __version__
@@ -36,6 +39,7 @@ _NEEDS_TENSORFLOW = {
 __all__ = [
     "BASE",
     "BIG",
+    "BleuScore",
     "Generator",
     "Hypotheses",
     "MaskedCrossEntropy",
@@ -49,6 +53,8 @@ __all__ = [
     "Transformer",
     "Translator",
     "WarmupSchedule",
+    "WeightAveraging",
+    "average_weights",
     "batches",
     "beam_search",
     "export_onnx",

@@ -11,7 +11,13 @@ import logging
 import os
 import sys
 
-from keras_transformer.commands import evaluate, export, train, translate
+from keras_transformer.commands import (
+    average,
+    evaluate,
+    export,
+    train,
+    translate,
+)
 from keras_transformer.version import __version__
 
 PROGRAM = "keras-transformer"
@@ -64,7 +70,7 @@ def _parser():
         "--version", action="version", version=f"{PROGRAM} {__version__}"
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (train, translate, evaluate, export):
+    for command in (train, average, translate, evaluate, export):
         subparser = command.add_parser(subparsers)
         subparser.set_defaults(run=command.run)
     return parser

@@ -25,6 +25,7 @@ ALLOWED = {
     "training": {
         "keras",
         "numpy",
+        "sacrebleu",
         "keras_transformer.layers.arguments",
         "keras_transformer.training",
     },

@@ -1,9 +1,9 @@
-"""`keras-transformer evaluate`: BLEU of a trained model."""
+"""`keras-transformer evaluate`: BLEU, chrF and TER of a trained model."""
 
 import json
 import logging
 
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 from keras_transformer.commands.arguments import (
     add_corpus,
@@ -14,6 +14,9 @@ from keras_transformer.commands.arguments import (
 from keras_transformer.decoding import STRATEGIES
 from keras_transformer.translator import Translator
 
+# A row of the table holds sources of up to so many words.
+_WORDS = (5, 10, 15, 20, 30, 40, 60, 80, float("inf"))
+
 _logger = logging.getLogger(__name__)
 
 
@@ -21,11 +24,12 @@ def add_parser(subparsers):
     """Adds the subcommand."""
     parser = subparsers.add_parser(
         "evaluate",
-        help="score a model with BLEU",
+        help="score a model with BLEU, chrF and TER",
         description="Translates the source and compares with the target. "
-        "Prints a line for each strategy, BLEU with the signature of "
-        "sacrebleu, and last a line of JSON: "
-        '{"bleu": {"greedy": 34.2, "beam": 35.1}}.',
+        "Prints for each strategy BLEU, chrF and TER with the signatures of "
+        "sacrebleu, then BLEU by the length of the source, and last a line of "
+        'JSON: {"bleu": {"greedy": 34.2, "beam": 35.1}, "chrf": {..}, "ter": '
+        "{..}}.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="RUN", help="folder of the model")
@@ -57,22 +61,64 @@ def run(arguments, output):
     calls = _calls(arguments)
     for options in calls.values():  # Refuses options before it translates.
         translator.hypotheses([], **options)
-    scores = {}
+    metrics = _metrics(arguments)
+    scores = {name: {} for name in metrics}
+    found = {}
     for strategy, options in calls.items():
         _logger.info("translating %d lines: %s", len(corpus), strategy)
-        found = translator.translate(corpus.source, **options)
-        metric = BLEU(
-            tokenize=arguments.tokenize, lowercase=arguments.lowercase
-        )
-        score = metric.corpus_score(found, [corpus.target])
-        signature = metric.get_signature()
-        print(
-            f"{strategy}: {score.format(signature=str(signature))}",
-            file=output,
-            flush=True,
-        )
-        scores[strategy] = round(score.score, 2)
-    print(json.dumps({"bleu": scores}), file=output)
+        found[strategy] = translator.translate(corpus.source, **options)
+        for name, metric in metrics.items():
+            score = metric.corpus_score(found[strategy], [corpus.target])
+            signature = str(metric.get_signature())
+            print(
+                f"{strategy}: {score.format(signature=signature)}",
+                file=output,
+                flush=True,
+            )
+            scores[name][strategy] = round(score.score, 2)
+    _print_by_length(metrics["bleu"], corpus, found, output)
+    print(json.dumps(scores), file=output)
+
+
+def _metrics(arguments):
+    lowercase = arguments.lowercase
+    return {
+        "bleu": BLEU(
+            tokenize=arguments.tokenize,
+            lowercase=lowercase,
+            # Else it warns that the text looks tokenised.
+            force=arguments.tokenize == "none",
+        ),
+        "chrf": CHRF(lowercase=lowercase),
+        "ter": TER(case_sensitive=not lowercase),
+    }
+
+
+def _print_by_length(bleu, corpus, found, output):
+    """Prints BLEU of each strategy for short sources, longer ones, ..."""
+    print("BLEU by words of the source:", file=output)
+    print("words", "lines", *found, sep="\t", file=output)
+    lengths = [len(line.split()) for line in corpus.source]
+    least = 0
+    for most in _WORDS:
+        rows = [i for i, n in enumerate(lengths) if least <= n <= most]
+        if rows:
+            scores = [
+                bleu.corpus_score(
+                    [lines[i] for i in rows],
+                    [[corpus.target[i] for i in rows]],
+                ).score
+                for lines in found.values()
+            ]
+            span = f"{least}-{most}" if most < float("inf") else f"{least}-"
+            print(
+                span,
+                len(rows),
+                *(f"{score:.2f}" for score in scores),
+                sep="\t",
+                file=output,
+            )
+        least = most + 1
 
 
 def _calls(arguments):

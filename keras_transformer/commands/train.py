@@ -13,10 +13,7 @@ from keras_transformer.commands.train_arguments import (
     WARMUP_STEPS,
     add_parser,
 )
-from keras_transformer.commands.train_model import (
-    make_tokenizers,
-    make_transformer,
-)
+from keras_transformer.commands.train_model import make_translator
 from keras_transformer.folders import refuse_existing
 from keras_transformer.text import batches
 from keras_transformer.training import (
@@ -25,7 +22,6 @@ from keras_transformer.training import (
     TokenAccuracy,
     WarmupSchedule,
 )
-from keras_transformer.translator import Translator
 from keras_transformer.version import __version__
 
 __all__ = ["add_parser", "run"]
@@ -49,15 +45,12 @@ def run(arguments, output):
         if pairs:
             _logger.info("%s: %r", name, pairs)
     keras.utils.set_random_seed(arguments.seed)
-    tokenizers = make_tokenizers(arguments, corpus)
-    transformer = make_transformer(arguments, *tokenizers)
-    # Before the training, since it refuses what does not belong together.
-    translator = Translator(transformer, *tokenizers)
+    translator = make_translator(arguments, corpus)
     results = _fit(arguments, translator, corpus, valid)
     translator.training = {
         "settings": _settings(arguments),
         "pairs": len(corpus),
-        "parameters": transformer.count_params(),
+        "parameters": translator.transformer.count_params(),
         **results,
         "seed": arguments.seed,
         "minutes": round((time.monotonic() - started) / 60, 2),
@@ -148,10 +141,11 @@ def _schedule(arguments, d_model):
         getattr(arguments, name)
         for name in ("warmup_steps", "peak_rate", "factor")
     )
+    size = arguments.size or "tiny"
     if warmup_steps is None:
-        warmup_steps = WARMUP_STEPS[arguments.size]
+        warmup_steps = WARMUP_STEPS[size]
     if peak_rate is None and factor is None:
-        if arguments.size == "tiny":
+        if size == "tiny":
             peak_rate = _TINY_PEAK_RATE
         else:
             factor = 1.0

@@ -31,6 +31,13 @@ def add_parser(subparsers):
     parser.add_argument(
         "--output", required=True, metavar="RUN", help="folder to write"
     )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="RUN",
+        help="start from the weights, sizes and tokenizers of a saved model, "
+        "with a new schedule",
+    )
     text = parser.add_argument_group("text")
     add_corpus(text)
     add_corpus(text, "valid-", " in validation")
@@ -70,8 +77,7 @@ def _add_model(group):
     group.add_argument(
         "--size",
         choices=tuple(WARMUP_STEPS),
-        default="tiny",
-        help="default %(default)s; base and big are the paper's",
+        help="default tiny; base and big are the paper's",
     )
     for name in ("--num-layers", "--d-model", "--num-heads", "--d-ff"):
         group.add_argument(name, type=int, help="replaces that of --size")

@@ -1,4 +1,4 @@
-"""What `keras-transformer train` trains: tokenizers and an untrained model."""
+"""What `keras-transformer train` trains: tokenizers and a model."""
 
 import logging
 
@@ -6,10 +6,57 @@ from keras_transformer import transformer as sizes
 from keras_transformer.commands.train_arguments import MODEL_OPTIONS
 from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.text import Tokenizer
+from keras_transformer.translator import Translator
 
 _VOCAB_SIZE = 10_000
+# What a saved model has already. Its dropout may be another.
+_DECIDED = (
+    *("vocab_size", "model_type", "separate_vocabularies"),
+    *("source_tokenizer", "target_tokenizer", "size"),
+    *(name for name in MODEL_OPTIONS if name != "dropout"),
+)
 
 _logger = logging.getLogger(__name__)
+
+
+def make_translator(arguments, corpus):
+    """Loads the model to start from, or makes an untrained one.
+
+    Args:
+        arguments: those of the command.
+        corpus: `ParallelCorpus` to learn tokenizers from.
+
+    Returns:
+        `Translator`, without facts about a training.
+
+    Raises:
+        ValueError: if a file or an argument does not fit.
+    """
+    if arguments.start is None:
+        tokenizers = make_tokenizers(arguments, corpus)
+        return Translator(make_transformer(arguments, *tokenizers), *tokenizers)
+    for name in _DECIDED:
+        if getattr(arguments, name) not in (None, False):
+            raise ValueError(
+                f"--{name.replace('_', '-')} is decided by the model of "
+                f"--from {arguments.start}; expected one of the two"
+            )
+    saved = Translator.load(arguments.start)
+    config = saved.transformer.get_config()
+    if arguments.dropout is not None:
+        config["dropout"] = arguments.dropout
+    if arguments.mixed_precision:
+        config["dtype"] = "mixed_bfloat16"
+    transformer = sizes.Transformer.from_config(config)
+    transformer.set_weights(saved.transformer.get_weights())
+    _logger.info(
+        "starting from %s, %d parameters",
+        arguments.start,
+        transformer.count_params(),
+    )
+    return Translator(
+        transformer, saved.source_tokenizer, saved.target_tokenizer
+    )
 
 
 def make_tokenizers(arguments, corpus):
@@ -68,7 +115,7 @@ def make_transformer(arguments, source_tokenizer, target_tokenizer):
             "--tying all needs one vocabulary for both languages; expected "
             "target or none"
         )
-    options = dict(getattr(sizes, arguments.size.upper()))
+    options = dict(getattr(sizes, (arguments.size or "tiny").upper()))
     for name in MODEL_OPTIONS:
         if getattr(arguments, name) is not None:
             options[name] = getattr(arguments, name)

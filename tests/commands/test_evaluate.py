@@ -27,20 +27,72 @@ def test_evaluate_prints_scores_with_signature_and_json(
     )
     output, errors = capsys.readouterr()
     assert code == 0, errors
-    greedy, beam, last = output.splitlines()
-    assert greedy.startswith("greedy: BLEU|nrefs:1|case:lc|eff:no|tok:none|")
-    assert beam.startswith("beam: BLEU|nrefs:1|case:lc|eff:no|tok:none|")
-    scores = json.loads(last)["bleu"]
-    assert list(scores) == ["greedy", "beam"]
-    assert scores["greedy"] == 100 > scores["beam"]
-    assert " = 100.00 " in greedy
-    assert f" = {scores['beam']:.2f} " in beam
+    *lines, last = output.splitlines()
+    scores = json.loads(last)
+    assert list(scores) == ["bleu", "chrf", "ter"]
+    assert scores["bleu"]["greedy"] == 100 > scores["bleu"]["beam"]
+    assert scores["chrf"]["greedy"] == 100 > scores["chrf"]["beam"]
+    assert scores["ter"]["greedy"] == 0 < scores["ter"]["beam"]
+    expected = [
+        (strategy, name, signature)
+        for strategy in ("greedy", "beam")
+        for name, signature in (
+            ("bleu", "BLEU|nrefs:1|case:lc|eff:no|tok:none|"),
+            ("chrf", "chrF2|nrefs:1|case:lc|eff:yes|"),
+            ("ter", "TER|nrefs:1|case:lc|tok:tercom|"),
+        )
+    ]
+    for line, (strategy, name, signature) in zip(lines, expected, strict=False):
+        assert line.startswith(f"{strategy}: {signature}")
+        assert f" = {scores[name][strategy]:.2f}" in line
     assert "translating 3 lines: beam" in errors
     both = {"max_length": 9, "batch_size": 7}
     assert calls == [
         (["a", "", "b"], {"strategy": "greedy", **both}),
         (["a", "", "b"], {"strategy": "beam", "beam_size": 3, **both}),
     ]
+
+
+def test_evaluate_tells_bleu_by_the_length_of_the_source(
+    run, tmp_path, capsys, monkeypatch
+):
+    lengths = [0, 1, 5, 5, 6, 10, 15, 16, 30, 31, 80, 81, 300]
+    lines = [" ".join(["word"] * length) for length in lengths]
+    for name in ("s", "t"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+
+    def translate(self, texts, strategy, **options):
+        """The beam leaves out the last word of every tenth or later."""
+        return [
+            " ".join(text.split()[: 9 if strategy == "beam" else None])
+            for text in texts
+        ]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    files = [f"--source={tmp_path}/s", f"--target={tmp_path}/t"]
+    assert cli.main(["evaluate", str(run), *files]) == 0
+    output = capsys.readouterr().out.splitlines()
+    table = output[output.index("BLEU by words of the source:") + 1 : -1]
+    rows = [line.split("\t") for line in table]
+    assert rows[0] == ["words", "lines", "greedy", "beam"]
+    spans = {span: int(count) for span, count, *_ in rows[1:]}
+    assert spans == {
+        "0-5": 4,
+        "6-10": 2,
+        "11-15": 1,
+        "16-20": 1,
+        "21-30": 1,
+        "31-40": 1,
+        "61-80": 1,
+        "81-": 2,
+    }
+    assert sum(spans.values()) == len(lengths)
+    scores = {span: (greedy, beam) for span, _, greedy, beam in rows[1:]}
+    assert scores["0-5"] == ("100.00", "100.00")
+    assert all(greedy == "100.00" for greedy, _ in scores.values())
+    beam = [float(beam) for _, beam in scores.values()]
+    assert beam == sorted(beam, reverse=True)
+    assert beam[-1] < 1
 
 
 def test_evaluate_takes_one_strategy_and_its_options(

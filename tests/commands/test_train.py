@@ -104,6 +104,67 @@ def test_train_takes_separate_tokenizers_of_sentencepiece(
     assert translator.training["examples"] == source[:100]
 
 
+def test_train_goes_on_from_a_saved_model(
+    trained, corpus, tmp_path, capsys, uncompiled
+):
+    before = Translator.load(trained[0])
+    code = cli.main(
+        [
+            *("train", f"--tsv={corpus}/x.tsv", f"--from={trained[0]}"),
+            *(f"--valid-tsv={corpus}/x.tsv", "--dropout=0.25", "--epochs=2"),
+            *("--peak-rate=0.001", "--warmup-steps=3", "--verbose=0"),
+            f"--output={tmp_path}/run",
+        ]
+    )
+    output, errors = capsys.readouterr()
+    assert code == 0, errors
+    assert f"starting from {trained[0]}, " in errors
+    assert "learning the vocabulary" not in errors
+    after = Translator.load(tmp_path / "run")
+    expected = {**before.transformer.get_config(), "dropout": 0.25}
+    found = after.transformer.get_config()
+    assert {**found, "name": None} == {**expected, "name": None}
+    assert (
+        after.source_tokenizer.model_proto
+        == before.source_tokenizer.model_proto
+    )
+    # It starts where the other ended: small steps leave it near, and better.
+    for one, other in zip(
+        before.transformer.get_weights(),
+        after.transformer.get_weights(),
+        strict=True,
+    ):
+        assert 0 < abs(one - other).max() < 0.01
+    facts = json.loads(output)
+    assert facts["val_loss"] < before.training["val_loss"]
+    assert after.training["settings"]["start"] == str(trained[0])
+    assert facts["updates"] == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--vocab-size=300", "--model-type=bpe", "--separate-vocabularies"),
+        *("--source-tokenizer=s", "--size=tiny"),
+        *("--num-layers=1", "--d-model=14", "--num-heads=2", "--d-ff=13"),
+        *("--norm-first", "--tying=all"),
+    ],
+)
+def test_train_refuses_what_a_saved_model_has_decided(
+    trained, corpus, tmp_path, capsys, option
+):
+    line = refusal(
+        capsys,
+        *("train", f"--tsv={corpus}/x.tsv", f"--from={trained[0]}", option),
+        f"--output={tmp_path}/run",
+    )
+    assert line == (
+        f"{option.partition('=')[0]} is decided by the model of "
+        f"--from {trained[0]}; expected one of the two"
+    )
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
