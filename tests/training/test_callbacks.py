@@ -84,7 +84,12 @@ def test_options_are_those_of_sacrebleu():
     [
         ([], [], {}, "at least 1, got 0 and 0"),
         (["a"], ["b", "c"], {}, "source and target must be .* got 1 and 2"),
-        (["a"], ["b"], {"every": 0}, "every must be a positive int, got every=0"),
+        (
+            ["a"],
+            ["b"],
+            {"every": 0},
+            "every must be a positive int, got every=0",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(source, target, options, message):
