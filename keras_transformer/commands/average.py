@@ -45,9 +45,12 @@ def run(arguments, output):
                     )
             yield other.transformer.get_weights()
 
-    mean = average_weights(weights())
-    first.transformer.set_weights(mean)
-    first.training["averaged"] = list(arguments.models)
+    first.transformer.set_weights(average_weights(weights()))
+    training = {"averaged": list(arguments.models)}
+    # The other facts, such as scores, are of the first alone.
+    if "examples" in first.training:
+        training["examples"] = first.training["examples"]
+    first.training = training
     first.save(arguments.output)
     facts = {"model": arguments.output, "averaged": len(arguments.models)}
     print(json.dumps(facts, ensure_ascii=False), file=output)

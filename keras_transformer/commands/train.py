@@ -38,6 +38,8 @@ def run(arguments, output):
     """Trains a Translator and saves it."""
     refuse_existing(arguments.output)
     _check(arguments)
+    if not arguments.start:
+        arguments.size = arguments.size or "tiny"
     started = time.monotonic()
     corpus = read_corpus(arguments)
     valid = read_corpus(arguments, "valid-", required=False)
@@ -66,6 +68,11 @@ def run(arguments, output):
 
 def _check(arguments):
     """Refuses what would be ignored, or found out late."""
+    if arguments.start and arguments.peak_rate is arguments.factor is None:
+        raise ValueError(
+            f"--from {arguments.start} begins a new schedule; expected "
+            "--peak-rate or --factor too"
+        )
     if arguments.epochs < 1:
         raise ValueError(f"--epochs must be at least 1, got {arguments.epochs}")
     if not 0 <= arguments.ema < 1:
@@ -141,11 +148,10 @@ def _schedule(arguments, d_model):
         getattr(arguments, name)
         for name in ("warmup_steps", "peak_rate", "factor")
     )
-    size = arguments.size or "tiny"
     if warmup_steps is None:
-        warmup_steps = WARMUP_STEPS[size]
+        warmup_steps = WARMUP_STEPS[arguments.size or "tiny"]
     if peak_rate is None and factor is None:
-        if size == "tiny":
+        if arguments.size == "tiny":
             peak_rate = _TINY_PEAK_RATE
         else:
             factor = 1.0

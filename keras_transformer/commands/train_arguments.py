@@ -36,7 +36,7 @@ def add_parser(subparsers):
         dest="start",
         metavar="RUN",
         help="start from the weights, sizes and tokenizers of a saved model, "
-        "with a new schedule",
+        "with a new schedule, whose --peak-rate or --factor must be given",
     )
     text = parser.add_argument_group("text")
     add_corpus(text)
@@ -123,7 +123,7 @@ def _add_training(group):
         "--warmup-steps",
         type=int,
         help="updates until the peak of the learning rate; default 500 for "
-        "tiny, 4000 otherwise",
+        "tiny and --from, 4000 otherwise",
     )
     rate = group.add_mutually_exclusive_group()
     rate.add_argument(

@@ -115,7 +115,7 @@ def make_transformer(arguments, source_tokenizer, target_tokenizer):
             "--tying all needs one vocabulary for both languages; expected "
             "target or none"
         )
-    options = dict(getattr(sizes, (arguments.size or "tiny").upper()))
+    options = dict(getattr(sizes, arguments.size.upper()))
     for name in MODEL_OPTIONS:
         if getattr(arguments, name) is not None:
             options[name] = getattr(arguments, name)

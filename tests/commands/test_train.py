@@ -36,6 +36,7 @@ def test_train_keeps_the_facts_of_the_training(trained):
     run, output, _ = trained
     facts = Translator.load(run).training
     assert facts["settings"]["vocab_size"] == 293
+    assert facts["settings"]["size"] == "tiny"
     assert facts["settings"]["peak_rate"] == 0.03
     assert facts["seed"] == 7
     assert facts["examples"] == pairs()[0][:100]
@@ -141,6 +142,20 @@ def test_train_goes_on_from_a_saved_model(
     assert facts["updates"] == 2
 
 
+def test_train_from_a_saved_model_wants_a_rate(
+    trained, corpus, tmp_path, capsys
+):
+    line = refusal(
+        capsys,
+        *("train", f"--tsv={corpus}/x.tsv", f"--from={trained[0]}"),
+        f"--output={tmp_path}/run",
+    )
+    assert line == (
+        f"--from {trained[0]} begins a new schedule; expected --peak-rate or "
+        "--factor too"
+    )
+
+
 @pytest.mark.parametrize(
     "option",
     [
@@ -156,7 +171,7 @@ def test_train_refuses_what_a_saved_model_has_decided(
     line = refusal(
         capsys,
         *("train", f"--tsv={corpus}/x.tsv", f"--from={trained[0]}", option),
-        f"--output={tmp_path}/run",
+        *("--peak-rate=0.001", f"--output={tmp_path}/run"),
     )
     assert line == (
         f"{option.partition('=')[0]} is decided by the model of "

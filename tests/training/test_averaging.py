@@ -106,6 +106,22 @@ def test_fit_ends_with_the_mean_of_the_right_epochs(arguments, epochs):
     assert moved > 1e-5
 
 
+def test_moving_averages_are_averaged_in_turn():
+    watcher = Watcher([0.0] * 4)
+    model = uniform_model()
+    compile_model(
+        model, keras.optimizers.SGD(9.0, use_ema=True, ema_momentum=0.5)
+    )
+    swap = keras.callbacks.SwapEMAWeights(swap_on_epoch=True)
+    averaging = WeightAveraging(2)
+    fit(model, steps(), epochs=4, callbacks=[swap, watcher, averaging])
+    expected = average_weights(watcher.weights[2:])
+    for found, array in zip(model.get_weights(), expected, strict=True):
+        np.testing.assert_array_equal(found, array)
+    last = watcher.weights[3]
+    assert any((a != b).any() for a, b in zip(expected, last, strict=True))
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
