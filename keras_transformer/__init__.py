@@ -22,6 +22,7 @@ from keras_transformer.transformer import BASE, BIG, TINY, Transformer
 from keras_transformer.version import __version__ as __version__
 
 _NEEDS_TENSORFLOW = {
+    "BatchPlan": "text",
     "ParallelCorpus": "text",
     "Tokenizer": "text",
     "batches": "text",
@@ -39,6 +40,7 @@ _NEEDS_TENSORFLOW = {
 __all__ = [
     "BASE",
     "BIG",
+    "BatchPlan",
     "BleuScore",
     "Generator",
     "Hypotheses",
