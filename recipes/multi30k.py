@@ -44,7 +44,7 @@ PRESETS = {
         "warmup_steps": 500,
     },
     "full": {
-        "epochs": 64,
+        "epochs": 70,
         "vocab_size": 4000,
         "sampling_alpha": 0.05,
         "dropout": 0.2,
