@@ -4,6 +4,7 @@ config.json        format, sizes of the model, names of the tokenizers
 model.weights.h5   weights, as Keras saves them
 tokenizer.model    SentencePiece; or source_ and target_tokenizer.model
 training.json      facts about the training
+random.json        checkpoints only: states of the generators behind dropout
 SHA256SUMS         of all of these
 """
 
@@ -24,12 +25,18 @@ FORMAT = 1
 _CONFIG = "config.json"
 _TRAINING = "training.json"
 _WEIGHTS = "model.weights.h5"
+_RANDOM = "random.json"
 _ONE = ["tokenizer.model"]
 _SEPARATE = ["source_tokenizer.model", "target_tokenizer.model"]
 
 
 def write_run(
-    folder, transformer, source_tokenizer, target_tokenizer, training
+    folder,
+    transformer,
+    source_tokenizer,
+    target_tokenizer,
+    training,
+    optimizer=False,
 ):
     """Writes a trained model.
 
@@ -40,6 +47,8 @@ def write_run(
         source_tokenizer: `Tokenizer`.
         target_tokenizer: `Tokenizer`, maybe the same.
         training: dict of facts about the training.
+        optimizer: whether to write the state of the optimizer and of the
+            random generators too, so that the training can go on.
 
     Raises:
         ValueError: if `folder` exists, or `training` holds what JSON cannot.
@@ -55,7 +64,12 @@ def write_run(
     with new_folder(folder) as beside:
         _write_json(beside / _CONFIG, config)
         _write_json(beside / _TRAINING, training)
-        _without_optimizer(transformer).save_weights(beside / _WEIGHTS)
+        if optimizer:
+            states = [state.numpy().tolist() for state in _random(transformer)]
+            _write_json(beside / _RANDOM, states)
+        else:
+            transformer = _without_optimizer(transformer)
+        transformer.save_weights(beside / _WEIGHTS)
         source_tokenizer.save(beside / names[0])
         target_tokenizer.save(beside / names[-1])
         write_checksums(beside)
@@ -102,6 +116,21 @@ def read_run(folder):
     )
 
 
+def restore_training(folder, transformer):
+    """Gives a model the state that a checkpoint has.
+
+    Args:
+        folder: one that `write_run` wrote with `optimizer`.
+        transformer: `Transformer`, compiled as it was then.
+    """
+    folder = pathlib.Path(folder)
+    transformer.optimizer.build(transformer.trainable_variables)
+    transformer.load_weights(folder / _WEIGHTS)
+    states = json.loads((folder / _RANDOM).read_text(encoding="utf-8"))
+    for state, value in zip(_random(transformer), states, strict=True):
+        state.assign(value)
+
+
 def check_json(training):
     """Raises ValueError, now rather than after hours, if JSON cannot hold it.
 
@@ -123,6 +152,16 @@ def _without_optimizer(transformer):
     copy = Transformer.from_config(transformer.get_config())
     copy.set_weights(transformer.get_weights())
     return copy
+
+
+def _random(transformer):
+    """States of the generators, which Keras does not count as weights."""
+    weights = {id(weight) for weight in transformer.weights}
+    return [
+        variable
+        for variable in transformer.non_trainable_variables
+        if id(variable) not in weights
+    ]
 
 
 def _write_json(path, value):

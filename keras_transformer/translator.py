@@ -291,12 +291,14 @@ class Translator:
             )
         return [ids[:-1] for ids in rows]
 
-    def save(self, folder):
+    def save(self, folder, optimizer=False):
         """Writes the model, its tokenizers and what is known of them.
 
         Args:
             folder: where to; it is written beside and renamed, so it is
                 whole or not there.
+            optimizer: whether to write the state of a compiled model's
+                optimizer too, for a training that is to go on.
 
         Raises:
             ValueError: if `folder` exists.
@@ -307,6 +309,7 @@ class Translator:
             self.source_tokenizer,
             self.target_tokenizer,
             self.training,
+            optimizer,
         )
 
     @classmethod

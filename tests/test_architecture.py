@@ -25,7 +25,14 @@ ALLOWED = {
     "training": {
         "keras",
         "numpy",
+        "contextlib",
+        "logging",
+        "math",
+        "pathlib",
         "sacrebleu",
+        "shutil",
+        "time",
+        "keras_transformer.folders",
         "keras_transformer.layers.arguments",
         "keras_transformer.training",
     },
@@ -33,10 +40,10 @@ ALLOWED = {
 # Rooms in reading order: each may import those before it.
 READING_ORDER = [
     "version",
+    "folders",
     "layers",
     "transformer",
     "training",
-    "folders",
     "text",
     "decoding",
     "run_folder",

@@ -1,5 +1,7 @@
 """The arguments of `keras-transformer train`."""
 
+from sacrebleu.metrics import BLEU
+
 from keras_transformer.commands.arguments import add_corpus
 
 # Arguments that replace what --size says, by their names in `Transformer`.
@@ -14,6 +16,8 @@ MODEL_OPTIONS = (
 )
 # By --size: the paper's, and one that fits some ten thousand pairs.
 WARMUP_STEPS = {"tiny": 500, "base": 4000, "big": 4000}
+# The paper's rate suits large models; a small one learns faster with more.
+TINY_PEAK_RATE = 0.002
 
 
 def add_parser(subparsers):
@@ -24,6 +28,9 @@ def add_parser(subparsers):
         description="Trains a Transformer and writes it, its tokenizers and "
         "the facts of the training to the folder RUN, which must not exist. "
         "The defaults suit some thirty thousand pairs of sentences and a CPU. "
+        "After each epoch it writes a checkpoint to RUN.checkpoints; if it is "
+        "interrupted, even killed, the same command goes on from there and "
+        "ends with the same weights. "
         "Prints a line of JSON: the facts of the epoch that was kept, which "
         "is the best in validation, or the last.",
         allow_abbrev=False,
@@ -44,7 +51,62 @@ def add_parser(subparsers):
     _add_tokenizer(parser.add_argument_group("tokenizer"))
     _add_model(parser.add_argument_group("model"))
     _add_training(parser.add_argument_group("training"))
+    _add_schedule(parser.add_argument_group("learning rate"))
+    _add_validation(parser.add_argument_group("validation and checkpoints"))
     return parser
+
+
+def check(arguments):
+    """Raises ValueError for what would be ignored, or found out late."""
+    if arguments.start and arguments.peak_rate is arguments.factor is None:
+        raise ValueError(
+            f"--from {arguments.start} begins a new schedule; expected "
+            "--peak-rate or --factor too"
+        )
+    if not 0 <= arguments.ema < 1:
+        raise ValueError(f"--ema must be in [0, 1), got {arguments.ema}")
+    for name, least in (
+        ("epochs", 1),
+        ("steps_per_epoch", 1),
+        ("steps_per_update", 1),
+        ("patience", 1),
+        ("bleu_every", 1),
+        ("average", 1),
+        ("keep", 0),
+    ):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise ValueError(
+                f"{_option(name)} must be at least {least}, got {value}"
+            )
+    for name in ("patience", "bleu_every"):
+        if getattr(arguments, name) and not (
+            arguments.valid_source or arguments.valid_tsv
+        ):
+            raise ValueError(
+                f"{_option(name)} needs validation; expected --valid-source "
+                "and --valid-target, or --valid-tsv"
+            )
+    _check_tokenizer(arguments)
+
+
+def _check_tokenizer(arguments):
+    learned = ("vocab_size", "model_type", "separate_vocabularies")
+    if arguments.source_tokenizer:
+        for name in learned:
+            if getattr(arguments, name) not in (None, False):
+                raise ValueError(
+                    f"{_option(name)} is for tokenizers that are learned; "
+                    "expected it without --source-tokenizer"
+                )
+    elif arguments.target_tokenizer:
+        raise ValueError(
+            "--target-tokenizer is given, expected --source-tokenizer too"
+        )
+
+
+def _option(name):
+    return f"--{name.replace('_', '-')}"
 
 
 def _add_tokenizer(group):
@@ -101,9 +163,11 @@ def _add_training(group):
         "--epochs", type=int, default=20, help="default %(default)s"
     )
     group.add_argument(
-        "--patience",
+        "--steps-per-epoch",
         type=int,
-        help="stop after so many epochs without a better validation",
+        metavar="N",
+        help="batches after which an epoch ends, with its validation and "
+        "checkpoint; default as many as hold every pair once",
     )
     group.add_argument(
         "--batch-tokens",
@@ -113,6 +177,13 @@ def _add_training(group):
         "default %(default)s",
     )
     group.add_argument(
+        "--steps-per-update",
+        type=int,
+        default=1,
+        metavar="N",
+        help="batches whose gradients one update adds up, default %(default)s",
+    )
+    group.add_argument(
         "--max-length",
         type=int,
         default=256,
@@ -120,21 +191,11 @@ def _add_training(group):
         "%(default)s",
     )
     group.add_argument(
-        "--warmup-steps",
-        type=int,
-        help="updates until the peak of the learning rate; default 500 for "
-        "tiny and --from, 4000 otherwise",
-    )
-    rate = group.add_mutually_exclusive_group()
-    rate.add_argument(
-        "--peak-rate",
+        "--sampling-alpha",
         type=float,
-        help="largest learning rate; default 0.002 for tiny",
-    )
-    rate.add_argument(
-        "--factor",
-        type=float,
-        help="instead: of the paper's learning rate; default 1 for base, big",
+        metavar="X",
+        help="cut words into other pieces each time: for bpe the chance that "
+        "a merge is left out, such as 0.05 (BPE-dropout); default: never",
     )
     group.add_argument(
         "--label-smoothing",
@@ -165,4 +226,75 @@ def _add_training(group):
         default=2,
         help="progress on standard error: 0 none, 1 a bar, 2 a line an epoch "
         "(default)",
+    )
+
+
+def _add_schedule(group):
+    group.add_argument(
+        "--warmup-steps",
+        type=int,
+        help="updates until the peak of the learning rate; default 500 for "
+        "tiny and --from, 4000 otherwise",
+    )
+    rate = group.add_mutually_exclusive_group()
+    rate.add_argument(
+        "--peak-rate",
+        type=float,
+        help="largest learning rate; default 0.002 for tiny",
+    )
+    rate.add_argument(
+        "--factor",
+        type=float,
+        help="instead: of the paper's learning rate; default 1 for base, big",
+    )
+    group.add_argument(
+        "--decay",
+        choices=("inverse-sqrt", "cosine"),
+        default="inverse-sqrt",
+        help="after the peak: as the paper has it (default), or as a cosine "
+        "that ends at 0 with the last update",
+    )
+
+
+def _add_validation(group):
+    group.add_argument(
+        "--bleu-every",
+        type=int,
+        metavar="N",
+        help="translate the validation set after each N epochs; the best "
+        "epoch is then that of the highest BLEU, not lowest perplexity",
+    )
+    group.add_argument(
+        "--bleu-tokenize",
+        choices=sorted(BLEU.TOKENIZERS),
+        default="13a",
+        help="how sacrebleu splits words for that, default %(default)s; none "
+        "for text that is split already",
+    )
+    group.add_argument(
+        "--patience",
+        type=int,
+        help="stop after so many epochs without a better validation",
+    )
+    group.add_argument(
+        "--average",
+        type=int,
+        default=1,
+        metavar="N",
+        help="end with the mean of the weights of the N best epochs, or "
+        "without validation of the N last; default %(default)s",
+    )
+    group.add_argument(
+        "--keep",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave the last N checkpoints in RUN.checkpoints when all is "
+        "done, default %(default)s",
+    )
+    group.add_argument(
+        "--tensorboard",
+        metavar="FOLDER",
+        help="write loss, accuracy, learning rate, BLEU and translations "
+        "there, for TensorBoard",
     )

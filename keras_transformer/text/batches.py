@@ -149,6 +149,30 @@ class BatchPlan:
         """The batches of one pass."""
         return sum(bucket.num_batches for bucket in self._buckets)
 
+    @property
+    def tokens_per_batch(self):
+        """Real target tokens of a batch on average, eos included."""
+        return self._pairs.labels.lengths.sum() / len(self)
+
+    def describe(self, batch):
+        """Tells what a batch of `endless()` holds.
+
+        Args:
+            batch: int, its number.
+
+        Returns:
+            str with its shape and the first of its pairs, counted from 1.
+        """
+        number, place = divmod(batch, len(self))
+        bucket, rows = self._deal(number)[place]
+        pairs = self._pairs.places[rows[rows >= 0]] + 1
+        first = ", ".join(map(str, pairs[:3]))
+        return (
+            f"{bucket.num_rows} rows of {bucket.source_length} source and "
+            f"{bucket.target_length} target ids, the pairs {first}, ... of "
+            "the corpus"
+        )
+
     def one_pass_after_another(self):
         """A dataset of `len(self)` batches; each iteration is the next pass.
 
@@ -189,16 +213,21 @@ class BatchPlan:
 
         return _dataset(stream)
 
-    def _one_pass(self, number, skipped=0):
-        """The batches of a pass, without the first ones."""
+    def _deal(self, number):
+        """The bucket and the rows of each batch of a pass."""
         rng = np.random.default_rng((self._seed, number))
         plan = [
             (bucket, rows)
             for bucket in self._buckets
             for rows in bucket.deal(rng if self._shuffle else None)
         ]
-        if self._shuffle:
-            plan = [plan[place] for place in rng.permutation(len(plan))]
+        if not self._shuffle:
+            return plan
+        return [plan[place] for place in rng.permutation(len(plan))]
+
+    def _one_pass(self, number, skipped=0):
+        """The batches of a pass, without the first ones."""
+        plan = self._deal(number)
         for start in range(skipped, len(plan), self._steps_per_update):
             update = plan[start : start + self._steps_per_update]
             yield from self._fill(update, (number, start))

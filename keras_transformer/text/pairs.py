@@ -33,6 +33,7 @@ class TokenizedPairs:
         ValueError: no pair is short enough.
 
     Attributes:
+        places: int array `(N,)`, where in the corpus each pair stands.
         source: `Sentences`, the best segmentation of each source.
         labels: `Sentences`, likewise of each target.
     """
@@ -52,10 +53,10 @@ class TokenizedPairs:
         self._max_length = max_length
         self.source = Sentences(source_tokenizer)
         self.labels = Sentences(target_tokenizer)
-        kept = self._read(corpus)
+        self.places = self._read(corpus)
         if alpha is not None:
             self._texts = [
-                [texts[place] for place in kept]
+                [texts[place] for place in self.places]
                 for texts in (corpus.source, corpus.target)
             ]
 
@@ -92,7 +93,7 @@ class TokenizedPairs:
                 len(corpus.source),
                 self._max_length,
             )
-        return kept
+        return np.array(kept)
 
     def lengths(self):
         """Room that the pairs need, int arrays `(N,)` of source and labels.

@@ -4,7 +4,15 @@ from keras_transformer.training.averaging import (
     WeightAveraging,
     average_weights,
 )
-from keras_transformer.training.callbacks import BleuScore
+from keras_transformer.training.callbacks import (
+    StopWhenDiverged,
+    TokensPerSecond,
+)
+from keras_transformer.training.checkpoints import (
+    Checkpoints,
+    Replay,
+    latest_checkpoint,
+)
 from keras_transformer.training.loss import (
     MaskedCrossEntropy,
     token_cross_entropy,
@@ -15,15 +23,22 @@ from keras_transformer.training.metrics import (
     TokenCrossEntropy,
 )
 from keras_transformer.training.schedule import WarmupSchedule
+from keras_transformer.training.validation import BleuScore, TranslationText
 
 __all__ = [
     "BleuScore",
+    "Checkpoints",
     "MaskedCrossEntropy",
     "Perplexity",
+    "Replay",
+    "StopWhenDiverged",
     "TokenAccuracy",
     "TokenCrossEntropy",
+    "TokensPerSecond",
+    "TranslationText",
     "WarmupSchedule",
     "WeightAveraging",
     "average_weights",
+    "latest_checkpoint",
     "token_cross_entropy",
 ]

@@ -1,72 +1,96 @@
-"""What `fit` does after an epoch, beyond Keras' own callbacks."""
+"""What `fit` does after a batch, beyond Keras' own callbacks."""
+
+import math
+import time
 
 import keras
+import numpy as np
 
-from keras_transformer.layers.arguments import check_positive
 
+class StopWhenDiverged(keras.callbacks.Callback):
+    """Ends `fit` with an error once the loss is no number any more.
 
-class BleuScore(keras.callbacks.Callback):
-    """Translates a validation set and logs its BLEU, for the others to see.
-
-    `EarlyStopping`, `ModelCheckpoint` and `WeightAveraging` that go after it
-    may monitor it, with mode "max"; `SwapEMAWeights` goes before it.
+    Keras' `TerminateOnNaN` only prints and returns, as if all were well.
 
     Args:
-        translate: function from a list of str to the list of their
-            translations, such as `translator.translate`.
-        source: list of str.
-        target: list of str, the references, one a source.
-        every: int, translate after each so many epochs, and after the last;
-            in between the score logged is the latest.
-        name: str, what it is logged as.
-        tokenize: str, how sacrebleu splits words; "none" for text that is
-            split already.
-        lowercase: bool, whether to compare in lower case.
-
-    Raises:
-        ValueError: if `source` and `target` differ in length or are empty, or
-            `every` is not positive.
+        describe: function of the number of the batch within the epoch, from
+            0, and of the epoch, that gives a str about the batch.
+        advice: function that gives a str, what is left and what to do.
     """
 
-    def __init__(
-        self,
-        translate,
-        source,
-        target,
-        *,
-        every=1,
-        name="val_bleu",
-        tokenize="13a",
-        lowercase=False,
-    ):
+    def __init__(self, describe=None, advice=None):
         super().__init__()
-        check_positive(every=every)
-        if not source or len(source) != len(target):
-            raise ValueError(
-                "source and target must be lists of equal length, at least 1, "
-                f"got {len(source)} and {len(target)}"
-            )
-        from sacrebleu.metrics import BLEU
+        self.describe = describe
+        self.advice = advice
+        self._epoch = 0
 
-        self.translate = translate
-        self.source = list(source)
-        self.target = list(target)
-        self.every = every
-        self.name = name
-        self.score = 0.0
-        self._metric = BLEU(
-            tokenize=tokenize,
-            lowercase=lowercase,
-            force=tokenize == "none",  # Else it warns of tokenised text.
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss = (logs or {}).get("loss", 0.0)
+        if math.isfinite(loss):
+            return
+        about = (
+            f", {self.describe(batch, self._epoch)}" if self.describe else ""
+        )
+        self._fail(
+            f"the loss became {loss} at update "
+            f"{int(self.model.optimizer.iterations)} (batch {batch + 1} of "
+            f"epoch {self._epoch + 1}{about})"
         )
 
-    def on_train_begin(self, logs=None):
-        self.score = 0.0
+    def on_epoch_end(self, epoch, logs=None):
+        for name, value in (logs or {}).items():
+            if not math.isfinite(value):
+                self._fail(f"{name} is {value} after epoch {epoch + 1}")
+        for weight in self.model.trainable_variables:
+            if not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
+                self._fail(
+                    f"{weight.path} is not finite after {epoch + 1} epochs"
+                )
+
+    def _fail(self, what):
+        advice = f"; {self.advice()}" if self.advice else ""
+        raise ValueError(
+            f"the training diverged: {what}; expected finite numbers; try a "
+            f"lower learning rate or a longer warmup{advice}"
+        )
+
+
+class TokensPerSecond(keras.callbacks.Callback):
+    """Logs the speed of training, for the progress bar and the history.
+
+    Validation and other callbacks are not counted, nor is the first batch of
+    `fit`, which waits for the compiler.
+
+    Args:
+        tokens_per_batch: float, real target tokens of a batch, on average.
+        name: str, what it is logged as.
+    """
+
+    def __init__(self, tokens_per_batch, name="tokens_per_second"):
+        super().__init__()
+        self.tokens_per_batch = tokens_per_batch
+        self.name = name
+        self.speed = 0.0
+        self._started = None
+        self._batches = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._started = None
+        self._batches = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        now = time.perf_counter()
+        if self._started is None:
+            self._started = now
+            return
+        self._batches += 1
+        self.speed = (
+            self._batches * self.tokens_per_batch / (now - self._started)
+        )
+        logs[self.name] = self.speed
 
     def on_epoch_end(self, epoch, logs=None):
-        last = epoch + 1 == self.params.get("epochs")
-        if last or (epoch + 1) % self.every == 0:
-            found = self.translate(self.source)
-            self.score = self._metric.corpus_score(found, [self.target]).score
-        if logs is not None:
-            logs[self.name] = self.score
+        logs[self.name] = self.speed

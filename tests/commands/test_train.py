@@ -266,16 +266,33 @@ def test_train_refuses_an_output_that_exists_before_it_reads(tmp_path, capsys):
     assert tree(tmp_path) == before
 
 
-def test_training_that_diverges_is_not_saved(
-    corpus, tmp_path, capsys, uncompiled
+@pytest.mark.parametrize("epochs, left", [(1, None), (3, "epoch-00001")])
+def test_training_that_diverges_names_the_batch_and_the_last_checkpoint(
+    corpus, tmp_path, capsys, uncompiled, epochs, left
 ):
+    steps = "--steps-per-epoch=1" if left else "--steps-per-epoch=3"
     line = refusal(
         capsys,
-        *("train", f"--tsv={corpus}/x.tsv", "--vocab-size=293", *SMALL),
-        *("--peak-rate=1e30", "--warmup-steps=1", f"--output={tmp_path}/run"),
+        *("train", f"--tsv={corpus}/x.tsv", "--vocab-size=293", *SMALL, steps),
+        *("--peak-rate=1e30", "--warmup-steps=1", f"--epochs={epochs}"),
+        f"--output={tmp_path}/run",
     )
-    assert_matches(line, r"diverged in epoch \d, so nothing is saved")
-    assert tree(tmp_path) == []
+    where = "batch 1 of epoch 2" if left else "batch 2 of epoch 1"
+    assert_matches(
+        line,
+        rf"diverged: the loss became nan at update 2 \({where}: 50 rows of "
+        r"\d+ source and \d+ target ids, the pairs \d+, \d+, \d+, ... of the "
+        r"corpus\); expected finite numbers; try a lower learning rate",
+    )
+    folder = tmp_path / "run.checkpoints"
+    if left:
+        assert line.endswith(
+            f"the last good checkpoint, which --from takes, is {folder / left}"
+        )
+        Translator.load(folder / left)
+    else:
+        assert line.endswith("there is no checkpoint yet")
+        assert tree(tmp_path) == []
 
 
 def test_interrupted_training_is_quiet_and_leaves_nothing(

@@ -1,97 +1,95 @@
-"""BLEU of a validation set during fit."""
+"""Divergence and speed, as `fit` reports them."""
 
 import keras
 import numpy as np
 import pytest
-import sacrebleu
 
-from keras_transformer import BleuScore
+from keras_transformer.training import StopWhenDiverged, TokensPerSecond
 from tests.support.training import compile_model, fit, uniform_model
 
-SOURCE = ["eins zwei drei vier", "fünf sechs sieben acht neun"]
-TARGET = ["One two three four", "five six seven eight nine"]
 
-
-def fit_with(*callbacks, epochs=5):
+def batches(count):
     generator = np.random.default_rng(8)
-    batch = tuple(generator.integers(0, 32, (4, 5)) for _ in range(2))
-    model = uniform_model()
-    compile_model(model)
-    return fit(model, [batch], epochs=epochs, callbacks=list(callbacks))
-
-
-class Translate:
-    """Leaves out one word less with each call."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self, texts):
-        assert texts == SOURCE
-        self.calls += 1
-        return [" ".join(line.split()[: self.calls]) for line in TARGET]
-
-
-def bleu(count, **options):
-    found = [" ".join(line.split()[:count]) for line in TARGET]
-    return sacrebleu.corpus_bleu(found, [TARGET], **options).score
-
-
-def test_each_epoch_has_the_score_of_sacrebleu():
-    history = fit_with(BleuScore(Translate(), SOURCE, TARGET))
-    expected = [bleu(count) for count in range(1, 6)]
-    assert history["val_bleu"] == pytest.approx(expected)
-    assert history["val_bleu"][-1] == pytest.approx(100)
-
-
-def test_in_between_the_score_is_the_latest():
-    translate = Translate()
-    history = fit_with(
-        BleuScore(translate, SOURCE, TARGET, every=2, name="bleu")
-    )
-    # After the second, the fourth and the last epoch.
-    one, two, three = bleu(1), bleu(2), bleu(3)
-    assert history["bleu"] == pytest.approx([0, one, one, two, three])
-    assert translate.calls == 3
-
-
-def test_others_may_monitor_it():
-    score = BleuScore(
-        lambda texts: TARGET[::-1], SOURCE, TARGET, tokenize="none"
-    )
-    stopping = keras.callbacks.EarlyStopping("val_bleu", mode="max", patience=1)
-    history = fit_with(score, stopping)
-    assert len(history["val_bleu"]) == 2
-
-
-def test_options_are_those_of_sacrebleu():
-    lower = [line.lower() for line in TARGET]
-    scores = [
-        fit_with(
-            BleuScore(lambda texts: lower, SOURCE, TARGET, lowercase=lowercase),
-            epochs=1,
-        )["val_bleu"][0]
-        for lowercase in (False, True)
+    return [
+        tuple(generator.integers(0, 32, (4, 5)) for _ in range(2))
+        for _ in range(count)
     ]
-    assert scores[0] == pytest.approx(
-        sacrebleu.corpus_bleu(lower, [TARGET]).score
+
+
+class Spoil(keras.callbacks.Callback):
+    """Makes a weight infinite as a batch begins or an epoch ends."""
+
+    def __init__(self, batch=None):
+        super().__init__()
+        self.batch = batch
+
+    def spoil(self):
+        weights = self.model.get_weights()
+        weights[0][0] = np.inf
+        self.model.set_weights(weights)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if batch == self.batch:
+            self.spoil()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.batch is None:
+            self.spoil()
+
+
+def test_a_loss_that_is_no_number_ends_fit_and_names_the_batch():
+    model = compile_model(uniform_model())
+    data = batches(5)
+    data[2][0][0, 0] = 0  # The id whose embedding is spoilt.
+    guard = StopWhenDiverged(
+        lambda batch, epoch: f"number {batch} of {epoch}", lambda: "do this"
     )
-    assert scores[0] < scores[1] == pytest.approx(100)
+    with pytest.raises(
+        ValueError,
+        match=r"^the training diverged: the loss became (nan|inf) at update 3 "
+        r"\(batch 3 of epoch 1: number 2 of 0\); expected finite numbers; try "
+        "a lower learning rate or a longer warmup; do this$",
+    ):
+        fit(model, data, epochs=2, callbacks=[Spoil(2), guard])
 
 
-@pytest.mark.parametrize(
-    "source, target, options, message",
-    [
-        ([], [], {}, "at least 1, got 0 and 0"),
-        (["a"], ["b", "c"], {}, "source and target must be .* got 1 and 2"),
-        (
-            ["a"],
-            ["b"],
-            {"every": 0},
-            "every must be a positive int, got every=0",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused(source, target, options, message):
-    with pytest.raises(ValueError, match=message):
-        BleuScore(Translate(), source, target, **options)
+def test_weights_that_are_no_numbers_are_found_before_a_checkpoint():
+    model = compile_model(uniform_model())
+    saved = []
+    saving = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: saved.append(epoch)
+    )
+    with pytest.raises(ValueError, match="is not finite after 1 epochs; exp"):
+        fit(model, batches(2), callbacks=[Spoil(), StopWhenDiverged(), saving])
+    assert saved == []
+
+
+def test_a_validation_that_is_no_number_ends_fit():
+    model = compile_model(uniform_model())
+    spoil = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: logs.update(val_loss=float("nan"))
+    )
+    with pytest.raises(ValueError, match="val_loss is nan after epoch 1; exp"):
+        fit(model, batches(2), callbacks=[spoil, StopWhenDiverged()])
+
+
+def test_finite_training_goes_on():
+    model = compile_model(uniform_model())
+    history = fit(model, batches(2), 3, callbacks=[StopWhenDiverged()])
+    assert len(history["loss"]) == 3
+
+
+def test_tokens_per_second_leave_out_the_first_batch_and_validation(
+    monkeypatch,
+):
+    clock = iter([100.0, 102.0, 104.0, 1000.0, 1001.0, 1002.0])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    model = compile_model(uniform_model())
+    history = fit(
+        model,
+        batches(3),
+        2,
+        validation_data=batches(1)[0],
+        callbacks=[TokensPerSecond(30.0)],
+    )
+    assert history["tokens_per_second"] == [15.0, 30.0]
