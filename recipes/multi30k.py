@@ -38,7 +38,7 @@ PRESETS = {
     "quick": {
         "epochs": 20,
         "vocab_size": 4000,
-        "sampling_alpha": None,
+        "bpe_dropout": 0.0,
         "dropout": 0.1,
         "peak_rate": 0.002,
         "warmup_steps": 500,
@@ -46,7 +46,7 @@ PRESETS = {
     "full": {
         "epochs": 70,
         "vocab_size": 4000,
-        "sampling_alpha": 0.05,
+        "bpe_dropout": 0.05,
         "dropout": 0.2,
         "peak_rate": 0.002,
         "warmup_steps": 800,
@@ -73,7 +73,7 @@ def train(data, form, preset, seed):
         corpus,
         tokenizer,
         batch_tokens=BATCH_TOKENS,
-        sampling_alpha=preset["sampling_alpha"],
+        bpe_dropout=preset["bpe_dropout"],
         seed=seed,
     )
     # A rate that falls to 0 leaves nothing for an average of checkpoints to

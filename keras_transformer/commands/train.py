@@ -9,7 +9,8 @@ import keras
 import tensorflow as tf
 
 from keras_transformer.commands.arguments import read_corpus
-from keras_transformer.commands.train_arguments import add_parser, check
+from keras_transformer.commands.train_arguments import add_parser
+from keras_transformer.commands.train_checks import check
 from keras_transformer.commands.train_fit import fit
 from keras_transformer.commands.train_model import make_translator
 from keras_transformer.commands.train_resume import (

@@ -56,59 +56,6 @@ def add_parser(subparsers):
     return parser
 
 
-def check(arguments):
-    """Raises ValueError for what would be ignored, or found out late."""
-    if arguments.start and arguments.peak_rate is arguments.factor is None:
-        raise ValueError(
-            f"--from {arguments.start} begins a new schedule; expected "
-            "--peak-rate or --factor too"
-        )
-    if not 0 <= arguments.ema < 1:
-        raise ValueError(f"--ema must be in [0, 1), got {arguments.ema}")
-    for name, least in (
-        ("epochs", 1),
-        ("steps_per_epoch", 1),
-        ("steps_per_update", 1),
-        ("patience", 1),
-        ("bleu_every", 1),
-        ("average", 1),
-        ("keep", 0),
-    ):
-        value = getattr(arguments, name)
-        if value is not None and value < least:
-            raise ValueError(
-                f"{_option(name)} must be at least {least}, got {value}"
-            )
-    for name in ("patience", "bleu_every"):
-        if getattr(arguments, name) and not (
-            arguments.valid_source or arguments.valid_tsv
-        ):
-            raise ValueError(
-                f"{_option(name)} needs validation; expected --valid-source "
-                "and --valid-target, or --valid-tsv"
-            )
-    _check_tokenizer(arguments)
-
-
-def _check_tokenizer(arguments):
-    learned = ("vocab_size", "model_type", "separate_vocabularies")
-    if arguments.source_tokenizer:
-        for name in learned:
-            if getattr(arguments, name) not in (None, False):
-                raise ValueError(
-                    f"{_option(name)} is for tokenizers that are learned; "
-                    "expected it without --source-tokenizer"
-                )
-    elif arguments.target_tokenizer:
-        raise ValueError(
-            "--target-tokenizer is given, expected --source-tokenizer too"
-        )
-
-
-def _option(name):
-    return f"--{name.replace('_', '-')}"
-
-
 def _add_tokenizer(group):
     group.add_argument(
         "--vocab-size",
@@ -191,11 +138,12 @@ def _add_training(group):
         "%(default)s",
     )
     group.add_argument(
-        "--sampling-alpha",
+        "--bpe-dropout",
         type=float,
-        metavar="X",
-        help="cut words into other pieces each time: for bpe the chance that "
-        "a merge is left out, such as 0.05 (BPE-dropout); default: never",
+        default=0.0,
+        metavar="RATE",
+        help="cut words into other pieces each time, by leaving out merges "
+        "with this probability, such as 0.05; default %(default)s",
     )
     group.add_argument(
         "--label-smoothing",
@@ -281,8 +229,15 @@ def _add_validation(group):
         type=int,
         default=1,
         metavar="N",
-        help="end with the mean of the weights of the N best epochs, or "
-        "without validation of the N last; default %(default)s",
+        help="end with the mean of the weights of the N best epochs, default "
+        "%(default)s",
+    )
+    group.add_argument(
+        "--select",
+        choices=("best", "last"),
+        default="best",
+        help="end with the best epochs in validation (default), or with the "
+        "last, as without validation",
     )
     group.add_argument(
         "--keep",

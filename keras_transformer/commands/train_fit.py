@@ -8,6 +8,7 @@ from keras_transformer.commands.train_arguments import (
     TINY_PEAK_RATE,
     WARMUP_STEPS,
 )
+from keras_transformer.commands.train_logs import TranslationText
 from keras_transformer.run_folder import restore_training
 from keras_transformer.text import BatchPlan, batches
 from keras_transformer.training import (
@@ -19,7 +20,6 @@ from keras_transformer.training import (
     StopWhenDiverged,
     TokenAccuracy,
     TokensPerSecond,
-    TranslationText,
     WarmupSchedule,
     average_weights,
 )
@@ -53,7 +53,7 @@ def fit(arguments, translator, corpus, valid, progress, save):
         *tokenizers,
         seed=arguments.seed,
         steps_per_update=arguments.steps_per_update,
-        sampling_alpha=arguments.sampling_alpha,
+        bpe_dropout=arguments.bpe_dropout,
         **shape,
     )
     steps = _steps_per_epoch(arguments, plan)
@@ -194,7 +194,7 @@ def _callbacks(arguments, valid, plan, bleu, checkpoints):
             )
         )
         if bleu:
-            texts = pathlib.Path(arguments.tensorboard) / "validation"
+            texts = pathlib.Path(arguments.tensorboard) / "translations"
             callbacks.append(TranslationText(bleu, texts))
     callbacks.append(Replay(follow_logs, checkpoints.history))
     return [*callbacks, checkpoints]
@@ -211,6 +211,8 @@ def _last_good(checkpoints):
 
 def _rank(arguments, valid):
     """How good an epoch is, for `Checkpoints`."""
+    if arguments.select == "last" or not valid:
+        return lambda epoch, logs: epoch
     if arguments.bleu_every:
         # In between the score is that of an earlier epoch.
         return lambda epoch, logs: (
@@ -219,9 +221,7 @@ def _rank(arguments, valid):
             or epoch + 1 == arguments.epochs
             else None
         )
-    if valid:
-        return lambda epoch, logs: -logs["val_perplexity"]
-    return lambda epoch, logs: epoch
+    return lambda epoch, logs: -logs["val_perplexity"]
 
 
 def _take_back_average(model):

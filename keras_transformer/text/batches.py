@@ -82,9 +82,8 @@ class BatchPlan:
             accumulates (`gradient_accumulation_steps` of the optimizer). An
             epoch then has a multiple of that many batches.
         num_replicas: int, parts into which `tf.distribute` splits the rows.
-        sampling_alpha: float; each pass then cuts the sentences into other
-            pieces at random (BPE-dropout; see `Tokenizer.tokenize`), which
-            helps where data is scarce. None takes the best pieces.
+        bpe_dropout: float, the probability to leave out a merge, so that
+            each pass cuts the words into other pieces (see `BpeDropout`).
 
     Raises:
         ValueError: a tokenizer lacks a special id, no pair is short enough,
@@ -105,7 +104,7 @@ class BatchPlan:
         seed=0,
         steps_per_update=1,
         num_replicas=1,
-        sampling_alpha=None,
+        bpe_dropout=0.0,
     ):
         _check_at_least(
             1,
@@ -132,7 +131,7 @@ class BatchPlan:
             source_tokenizer,
             target_tokenizer,
             max_length,
-            sampling_alpha,
+            bpe_dropout,
             seed,
         )
         lengths = self._pairs.lengths()

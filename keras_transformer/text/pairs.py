@@ -1,13 +1,11 @@
-"""The sentence pairs of a corpus as ids, and other ways to cut them.
-
-BPE-dropout: Provilkov et al., 2020, https://arxiv.org/abs/1910.13267.
-Subword regularization: Kudo, 2018, https://arxiv.org/abs/1804.10959.
-"""
+"""The sentence pairs of a corpus as ids."""
 
 import array
 import logging
 
 import numpy as np
+
+from keras_transformer.text.bpe_dropout import BpeDropout
 
 _logger = logging.getLogger(__name__)
 _PAIRS_AT_ONCE = 100_000
@@ -25,16 +23,15 @@ class TokenizedPairs:
         target_tokenizer: `Tokenizer`.
         max_length: int; a pair with more ids on a side is left out, and the
             number of such pairs logged.
-        alpha: float for segmentations that are drawn (see
-            `Tokenizer.tokenize`), or None.
+        bpe_dropout: float, the rate of `BpeDropout`.
         seed: int.
 
     Raises:
-        ValueError: no pair is short enough.
+        ValueError: no pair is short enough, or as `BpeDropout` does.
 
     Attributes:
         places: int array `(N,)`, where in the corpus each pair stands.
-        source: `Sentences`, the best segmentation of each source.
+        source: `Sentences`, the best pieces of each source.
         labels: `Sentences`, likewise of each target.
     """
 
@@ -44,21 +41,21 @@ class TokenizedPairs:
         source_tokenizer,
         target_tokenizer,
         max_length,
-        alpha=None,
+        bpe_dropout=0.0,
         seed=0,
     ):
         self._tokenizers = source_tokenizer, target_tokenizer
-        self._alpha = alpha
-        self._seed = seed
         self._max_length = max_length
+        self._seed = seed
+        self._dropouts = None
+        if bpe_dropout:
+            self._dropouts = [
+                BpeDropout(tokenizer, bpe_dropout, seed)
+                for tokenizer in self._tokenizers
+            ]
         self.source = Sentences(source_tokenizer)
         self.labels = Sentences(target_tokenizer)
         self.places = self._read(corpus)
-        if alpha is not None:
-            self._texts = [
-                [texts[place] for place in self.places]
-                for texts in (corpus.source, corpus.target)
-            ]
 
     def _read(self, corpus):
         """Cuts all texts; returns the places of the pairs that are kept."""
@@ -98,11 +95,11 @@ class TokenizedPairs:
     def lengths(self):
         """Room that the pairs need, int arrays `(N,)` of source and labels.
 
-        With `alpha` they are those of one draw. A later draw that has no room
-        gives way to the best segmentation, which always fits.
+        With `bpe_dropout` they are those of one draw. A later draw that has
+        no room gives way to the best pieces, which always fit.
         """
         found = self.source.lengths, self.labels.lengths
-        if self._alpha is None:
+        if self._dropouts is None:
             return found
         everyone = np.arange(len(self.source.lengths))
         return [
@@ -119,45 +116,42 @@ class TokenizedPairs:
             rows: int array `(B,)`, places of pairs; -1 is a pair of nothing.
             source_length: int, `S`.
             target_length: int, `T`.
-            draw: tuple of int, names the draw of the segmentations.
+            draw: tuple of int, names the draw of the pieces.
 
         Returns:
             Source ids `(B, S)`, label ids `(B, T)` and a bool array `(B, T)`
             that tells where the labels are real.
         """
         widths = source_length, target_length
-        plain = [
+        best = [
             side.padded(rows, width)
             for side, width in zip(
                 (self.source, self.labels), widths, strict=True
             )
         ]
-        if self._alpha is None:
-            (source_ids, _), (label_ids, real) = plain
-            return source_ids, label_ids, real
-        found = []
-        drawn = self._draw(rows, (1, *draw))
-        for sentences, width, (ids, real) in zip(
-            drawn, widths, plain, strict=True
-        ):
-            fits = np.flatnonzero((sentences.lengths <= width) & (rows >= 0))
-            ids[fits], real[fits] = sentences.padded(fits, width)
-            found += [ids, real]
-        source_ids, _, label_ids, real = found
+        if self._dropouts is not None:
+            drawn = self._draw(rows, (1, *draw))
+            for sentences, width, (ids, real) in zip(
+                drawn, widths, best, strict=True
+            ):
+                fits = (sentences.lengths <= width) & (rows >= 0)
+                places = np.flatnonzero(fits)
+                ids[places], real[places] = sentences.padded(places, width)
+        (source_ids, _), (label_ids, real) = best
         return source_ids, label_ids, real
 
     def _draw(self, rows, draw):
-        """Other segmentations of some pairs, a function of seed and draw."""
-        for side, tokenizer in enumerate(self._tokenizers):
-            key = np.random.SeedSequence((self._seed, side, *draw))
-            texts = self._texts[side]
+        """Other pieces for some pairs, a function of seed and draw."""
+        rng = np.random.default_rng((self._seed, *draw))
+        for side, dropout, tokenizer in zip(
+            (self.source, self.labels),
+            self._dropouts,
+            self._tokenizers,
+            strict=True,
+        ):
             sentences = Sentences(tokenizer)
-            for ids in tokenizer.tokenize(
-                ["" if row < 0 else texts[row] for row in rows],
-                alpha=self._alpha,
-                seed=int(key.generate_state(1)[0]),
-            ):
-                sentences.append(ids)
+            for row in rows:
+                sentences.append(dropout(side[row], rng) if row >= 0 else [])
             yield sentences
 
 
@@ -179,6 +173,11 @@ class Sentences:
         self._ids.extend(ids)
         self._ids.append(self._eos_id)
         self._ends.append(len(self._ids))
+
+    def __getitem__(self, row):
+        """The ids of a sentence, without eos."""
+        start, end = self._ends[row], self._ends[row + 1]
+        return self._ids[start : end - 1]
 
     @property
     def lengths(self):

@@ -8,15 +8,11 @@ import functools
 import hashlib
 import os
 import pathlib
-import threading
 
 import sentencepiece
 
 from keras_transformer.text.corpus import read_lines
 from keras_transformer.text.vocabulary import learn_vocabulary
-
-# The seed of SentencePiece belongs to the process.
-_drawing = threading.Lock()
 
 
 class Tokenizer:
@@ -151,20 +147,11 @@ class Tokenizer:
         """Id of a character that the vocabulary cannot spell."""
         return self._processor.unk_id()
 
-    def tokenize(self, texts, *, alpha=None, seed=0):
+    def tokenize(self, texts):
         """Turns text into ids, without bos and eos.
-
-        A text has one best segmentation and many others, of which one can be
-        drawn. In a BPE model `alpha` is the chance that a merge is left out
-        (BPE-dropout, Provilkov et al., 2020); in a unigram model a
-        segmentation is drawn by its probability to the power of `alpha`
-        (subword regularization, Kudo, 2018).
 
         Args:
             texts: str, or list of str.
-            alpha: float in [0, 1], or None for the best segmentation.
-            seed: int from 0 to 2**32 - 1; what is drawn depends on the seed
-                and all of `texts`.
 
         Returns:
             List of int for a str, list of such lists for a list. A blank
@@ -172,39 +159,19 @@ class Tokenizer:
 
         Raises:
             ValueError: something in `texts` is no str, or one that UTF-8
-                cannot hold (half a surrogate pair); `alpha` is out of range.
+                cannot hold (half a surrogate pair).
         """
-        if isinstance(texts, str):
-            return self.tokenize([texts], alpha=alpha, seed=seed)[0]
-        texts = list(texts)
-        for text in texts:
+        texts = texts if isinstance(texts, str) else list(texts)
+        for text in [texts] if isinstance(texts, str) else texts:
             if not isinstance(text, str):
                 raise ValueError(f"texts: expected str, got {text!r}")
-        if alpha is not None and not 0 <= alpha <= 1:
-            raise ValueError(f"alpha: expected 0 to 1, got {alpha}")
         try:
-            if alpha is None:
-                return self._processor.encode(texts)
-            return self._draw(texts, alpha, seed)
+            return self._processor.encode(texts)
         except (RuntimeError, TypeError) as error:
             raise ValueError(
                 "texts: expected text that UTF-8 can hold, got half a "
                 "surrogate pair"
             ) from error
-
-    def _draw(self, texts, alpha, seed):
-        # SentencePiece seeds the generator of a thread when the thread first
-        # draws, and `encode` starts new threads for a list; one alone gives
-        # an order to the draws.
-        with _drawing:
-            sentencepiece.set_random_generator_seed(seed)
-            return self._processor.encode(
-                texts,
-                enable_sampling=True,
-                alpha=alpha,
-                nbest_size=-1,
-                num_threads=1,
-            )
 
     def detokenize(self, ids):
         """Turns ids into text.

@@ -23,7 +23,7 @@ from keras_transformer.training.metrics import (
     TokenCrossEntropy,
 )
 from keras_transformer.training.schedule import WarmupSchedule
-from keras_transformer.training.validation import BleuScore, TranslationText
+from keras_transformer.training.validation import BleuScore
 
 __all__ = [
     "BleuScore",
@@ -35,7 +35,6 @@ __all__ = [
     "TokenAccuracy",
     "TokenCrossEntropy",
     "TokensPerSecond",
-    "TranslationText",
     "WarmupSchedule",
     "WeightAveraging",
     "average_weights",

@@ -31,14 +31,11 @@ class StopWhenDiverged(keras.callbacks.Callback):
         loss = (logs or {}).get("loss", 0.0)
         if math.isfinite(loss):
             return
-        about = (
-            f", {self.describe(batch, self._epoch)}" if self.describe else ""
-        )
-        self._fail(
-            f"the loss became {loss} at update "
-            f"{int(self.model.optimizer.iterations)} (batch {batch + 1} of "
-            f"epoch {self._epoch + 1}{about})"
-        )
+        where = f"batch {batch + 1} of epoch {self._epoch + 1}"
+        if self.describe:
+            where += f": {self.describe(batch, self._epoch)}"
+        update = int(self.model.optimizer.iterations)
+        self._fail(f"the loss became {loss} at update {update} ({where})")
 
     def on_epoch_end(self, epoch, logs=None):
         for name, value in (logs or {}).items():
@@ -74,22 +71,31 @@ class TokensPerSecond(keras.callbacks.Callback):
         self.tokens_per_batch = tokens_per_batch
         self.name = name
         self.speed = 0.0
-        self._started = None
-        self._batches = 0
+        self._since = None
+        self._seconds = 0.0
+        self._batches = -1
+
+    def on_train_begin(self, logs=None):
+        self._batches = -1
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._started = None
-        self._batches = 0
+        self._since = None
+        self._seconds = 0.0
+        self._batches = min(self._batches, 0)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._since is None:
+            self._since = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
         now = time.perf_counter()
-        if self._started is None:
-            self._started = now
-            return
+        if self._batches >= 0:
+            self._seconds += now - self._since
+        self._since = now
         self._batches += 1
-        self.speed = (
-            self._batches * self.tokens_per_batch / (now - self._started)
-        )
+        if self._batches > 0:
+            tokens = self._batches * self.tokens_per_batch
+            self.speed = tokens / self._seconds
         logs[self.name] = self.speed
 
     def on_epoch_end(self, epoch, logs=None):

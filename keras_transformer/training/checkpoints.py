@@ -93,7 +93,8 @@ class Checkpoints(keras.callbacks.Callback):
     def prune(self, keep_last, keep_best=0):
         """Removes all but the last and the best; the folder too, if empty."""
         epochs = range(len(self.history))
-        keep = {*epochs[len(epochs) - keep_last :], *self.best(keep_best)}
+        last = epochs[max(0, len(epochs) - keep_last) :]
+        keep = {*last, *self.best(keep_best)}
         for epoch in epochs:
             if epoch not in keep and self.path(epoch).exists():
                 shutil.rmtree(self.path(epoch))

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -16,20 +17,26 @@ ROOT = Path(__file__).parents[2]
 
 
 def start(*arguments, **environment):
-    return subprocess.Popen(
+    # Not pipes: a full one would block a process that another waits for.
+    output, errors = (tempfile.TemporaryFile("w+") for _ in range(2))
+    process = subprocess.Popen(
         [sys.executable, distributed_fit.__file__, *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        stdout=output,
+        stderr=errors,
     )
+    return process, output, errors
 
 
-def answer(process):
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors[-4000:]
-    return json.loads(output.splitlines()[-1])
+def answer(started):
+    process, output, errors = started
+    process.wait()
+    with output, errors:
+        for stream in (output, errors):
+            stream.seek(0)
+        assert process.returncode == 0, errors.read()[-4000:]
+        return json.loads(output.read().splitlines()[-1])
 
 
 def differences(one, other):
@@ -77,7 +84,7 @@ def test_two_processes_train_as_one_does():
         start("worker", address, 2, rank, **environment) for rank in range(2)
     ]
     expected = answer(alone)
-    for process in workers:
-        loss, weights = differences(answer(process), expected)
+    for worker in workers:
+        loss, weights = differences(answer(worker), expected)
         assert loss < 1e-6
         assert weights < 1e-5

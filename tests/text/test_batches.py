@@ -4,7 +4,12 @@ import types
 import numpy as np
 import pytest
 
-from keras_transformer.text import ParallelCorpus, Tokenizer, batches
+from keras_transformer.text import (
+    BatchPlan,
+    ParallelCorpus,
+    Tokenizer,
+    batches,
+)
 
 PAD, BOS, EOS = 5, 7, 3
 
@@ -316,3 +321,114 @@ def test_a_tokenizer_without_a_special_id_is_refused(name):
 def test_numbers_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         batches(ParallelCorpus(["a"], ["b"]), Letters(), **options)
+
+
+def stream(plan, start, count):
+    dataset = plan.endless(start).take(count)
+    return [
+        (x["source_ids"], x["target_ids"], labels, weights)
+        for x, labels, weights in dataset.as_numpy_iterator()
+    ]
+
+
+def equal(some, others):
+    return len(some) == len(others) and all(
+        np.array_equal(one, other)
+        for batch, other_batch in zip(some, others, strict=True)
+        for one, other in zip(batch, other_batch, strict=True)
+    )
+
+
+@pytest.mark.parametrize("steps_per_update", [1, 3])
+def test_an_endless_dataset_may_begin_at_any_update(steps_per_update):
+    plan = BatchPlan(
+        make_corpus(97),
+        Letters(),
+        batch_tokens=97,
+        steps_per_update=steps_per_update,
+    )
+    count = 2 * len(plan) + 3
+    whole = stream(plan, 0, count)
+    assert len(whole) == count
+    for start in range(0, count, steps_per_update):
+        assert equal(stream(plan, start, count - start), whole[start:])
+    one_by_one = [
+        b for e in passes(plan.one_pass_after_another(), 2) for b in e
+    ]
+    assert equal(one_by_one, whole[: 2 * len(plan)])
+
+
+def test_each_iteration_of_an_endless_dataset_begins_anew():
+    dataset = BatchPlan(make_corpus(31), Letters()).endless(1).take(3)
+    first, second = passes(dataset, 2)
+    assert equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "start, message",
+    [
+        (-1, "start: expected 0 or more, got -1"),
+        (4, "start: expected a multiple of steps_per_update=3, got 4"),
+    ],
+)
+def test_a_start_within_an_update_is_refused(start, message):
+    plan = BatchPlan(make_corpus(31), Letters(), steps_per_update=3)
+    with pytest.raises(ValueError, match=message):
+        plan.endless(start)
+
+
+def test_a_batch_can_be_described():
+    corpus = make_corpus(97)
+    plan = BatchPlan(corpus, Letters(), batch_tokens=97)
+    number = len(plan) + 2
+    ((source, target, labels, _),) = stream(plan, number, 1)
+    text = plan.describe(number)
+    rows, length = source.shape
+    assert text.startswith(
+        f"{rows} rows of {length} source and {target.shape[1]} target ids, "
+        "the pairs "
+    )
+    first = int(text.partition("the pairs ")[2].partition(",")[0])
+    assert [*ids(corpus.source[first - 1]), EOS] == [
+        token_id for token_id in source[0] if token_id != PAD
+    ]
+    assert plan.tokens_per_batch == pytest.approx(
+        sum(len(line) + 1 for line in corpus.target) / len(plan)
+    )
+
+
+def test_bpe_dropout_gives_other_pieces_of_the_same_pairs():
+    lines = ["low lower lowest newest", "wide wider owl", "new low"] * 9
+    corpus = ParallelCorpus(
+        [f"{line} {n}" for n, line in enumerate(lines)], lines[::-1]
+    )
+    tokenizer = Tokenizer.train_from_lines(
+        [*corpus.source, *corpus.target], 300
+    )
+    options = {"batch_tokens": 211, "num_buckets": 3, "num_replicas": 2}
+    plan = BatchPlan(corpus, tokenizer, bpe_dropout=0.3, **options)
+    pads = (0, 1, 2)
+    expected = sorted(zip(corpus.source, corpus.target, strict=True))
+    for number in range(3):
+        pairs = []
+        for source, _, labels, weights in stream(
+            plan, number * len(plan), len(plan)
+        ):
+            assert (weights > 0).tolist() == (
+                labels != tokenizer.pad_id
+            ).tolist()
+            texts = [
+                tokenizer.detokenize([i for i in row if i not in pads])
+                for row in [*source.tolist(), *labels.tolist()]
+            ]
+            half = len(texts) // 2
+            pairs += zip(texts[:half], texts[half:], strict=True)
+        assert sorted(pair for pair in pairs if any(pair)) == expected
+    first, second = (stream(plan, start, len(plan)) for start in (0, len(plan)))
+    assert sorted(b[0].shape for b in first) == sorted(
+        b[0].shape for b in second
+    )
+    count = [sum(int((b[2] != 0).sum()) for b in e) for e in (first, second)]
+    plain = stream(BatchPlan(corpus, tokenizer, **options), 0, 99)
+    assert count[0] != count[1]
+    assert min(count) > sum(int((b[2] != 0).sum()) for b in plain[: len(plan)])

@@ -6,7 +6,7 @@ import pytest
 import sacrebleu
 
 from keras_transformer import BleuScore
-from keras_transformer.training import Replay, TranslationText
+from keras_transformer.training import Replay
 from tests.support.training import compile_model, fit, uniform_model
 
 SOURCE = ["eins zwei drei vier", "fünf sechs sieben acht neun"]
@@ -109,25 +109,3 @@ def test_an_epoch_that_is_replayed_is_not_translated_again():
     )
     assert history["val_bleu"] == pytest.approx([17.0, bleu(1)])
     assert translate.calls == 1
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_tensorboard_shows_translations(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing import event_accumulator
-
-    score = BleuScore(Translate(), ["a|b", SOURCE[0]], TARGET, every=2)
-    score.translate = lambda texts: ["one *", "two"]
-    fit_with(score, TranslationText(score, tmp_path / "texts", count=1))
-    events = event_accumulator.EventAccumulator(str(tmp_path / "texts"))
-    events.Reload()
-    (tag,) = events.Tags()["tensors"]
-    assert tag.startswith("translations")
-    found = events.Tensors(tag)
-    assert [event.step for event in found] == [1, 3, 4]
-    text = found[0].tensor_proto.string_val[0].decode()
-    assert text.splitlines() == [
-        "| source | translation | reference |",
-        "|---|---|---|",
-        f"| a&#124;b | one * | {TARGET[0]} |",
-    ]
