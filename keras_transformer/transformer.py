@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_transformer.layers import (
     Decoder,
+    Dropout,
     Encoder,
     GrowingCache,
     PositionalEncoding,
@@ -200,7 +201,7 @@ class Transformer(keras.Model):
         self.positional_encoding = PositionalEncoding(
             name="positional_encoding", dtype=dtype
         )
-        self.embedding_dropout = keras.layers.Dropout(
+        self.embedding_dropout = Dropout(
             dropout, name="embedding_dropout", dtype=dtype
         )
         self.pad_id = pad_id

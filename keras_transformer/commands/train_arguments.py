@@ -3,6 +3,7 @@
 from sacrebleu.metrics import BLEU
 
 from keras_transformer.commands.arguments import add_corpus
+from keras_transformer.commands.train_schedule import add_schedule
 
 # Arguments that replace what --size says, by their names in `Transformer`.
 MODEL_OPTIONS = (
@@ -14,10 +15,6 @@ MODEL_OPTIONS = (
     "norm_first",
     "tying",
 )
-# By --size: the paper's, and one that fits some ten thousand pairs.
-WARMUP_STEPS = {"tiny": 500, "base": 4000, "big": 4000}
-# The paper's rate suits large models; a small one learns faster with more.
-TINY_PEAK_RATE = 0.002
 
 
 def add_parser(subparsers):
@@ -51,7 +48,7 @@ def add_parser(subparsers):
     _add_tokenizer(parser.add_argument_group("tokenizer"))
     _add_model(parser.add_argument_group("model"))
     _add_training(parser.add_argument_group("training"))
-    _add_schedule(parser.add_argument_group("learning rate"))
+    add_schedule(parser.add_argument_group("learning rate"))
     _add_validation(parser.add_argument_group("validation and checkpoints"))
     return parser
 
@@ -85,7 +82,7 @@ def _add_tokenizer(group):
 def _add_model(group):
     group.add_argument(
         "--size",
-        choices=tuple(WARMUP_STEPS),
+        choices=("tiny", "base", "big"),
         help="default tiny; base and big are the paper's",
     )
     for name in ("--num-layers", "--d-model", "--num-heads", "--d-ff"):
@@ -174,33 +171,6 @@ def _add_training(group):
         default=2,
         help="progress on standard error: 0 none, 1 a bar, 2 a line an epoch "
         "(default)",
-    )
-
-
-def _add_schedule(group):
-    group.add_argument(
-        "--warmup-steps",
-        type=int,
-        help="updates until the peak of the learning rate; default 500 for "
-        "tiny and --from, 4000 otherwise",
-    )
-    rate = group.add_mutually_exclusive_group()
-    rate.add_argument(
-        "--peak-rate",
-        type=float,
-        help="largest learning rate; default 0.002 for tiny",
-    )
-    rate.add_argument(
-        "--factor",
-        type=float,
-        help="instead: of the paper's learning rate; default 1 for base, big",
-    )
-    group.add_argument(
-        "--decay",
-        choices=("inverse-sqrt", "cosine"),
-        default="inverse-sqrt",
-        help="after the peak: as the paper has it (default), or as a cosine "
-        "that ends at 0 with the last update",
     )
 
 

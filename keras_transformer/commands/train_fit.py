@@ -4,11 +4,8 @@ import pathlib
 
 import keras
 
-from keras_transformer.commands.train_arguments import (
-    TINY_PEAK_RATE,
-    WARMUP_STEPS,
-)
 from keras_transformer.commands.train_logs import TranslationText
+from keras_transformer.commands.train_schedule import make_schedule
 from keras_transformer.run_folder import restore_training
 from keras_transformer.text import BatchPlan, batches
 from keras_transformer.training import (
@@ -20,7 +17,6 @@ from keras_transformer.training import (
     StopWhenDiverged,
     TokenAccuracy,
     TokensPerSecond,
-    WarmupSchedule,
     average_weights,
 )
 from keras_transformer.translator import Translator
@@ -109,7 +105,7 @@ def _steps_per_epoch(arguments, plan):
 def _compile(arguments, model, steps_per_epoch):
     accumulated = arguments.steps_per_update
     optimizer = keras.optimizers.Adam(
-        _schedule(arguments, model.d_model, steps_per_epoch),
+        make_schedule(arguments, model.d_model, steps_per_epoch),
         beta_1=0.9,
         beta_2=0.98,
         epsilon=1e-9,
@@ -122,43 +118,6 @@ def _compile(arguments, model, steps_per_epoch):
         MaskedCrossEntropy(arguments.label_smoothing, pad_id=model.pad_id),
         metrics=[TokenAccuracy(model.pad_id), Perplexity(model.pad_id)],
         jit_compile=True,
-    )
-
-
-def _schedule(arguments, d_model, steps_per_epoch):
-    warmup_steps, peak_rate, factor = (
-        getattr(arguments, name)
-        for name in ("warmup_steps", "peak_rate", "factor")
-    )
-    if warmup_steps is None:
-        warmup_steps = WARMUP_STEPS[arguments.size or "tiny"]
-    if peak_rate is None and factor is None:
-        if arguments.size == "tiny":
-            peak_rate = TINY_PEAK_RATE
-        else:
-            factor = 1.0
-    if factor is None:
-        schedule = WarmupSchedule.from_peak(
-            peak_rate, d_model, warmup_steps, arguments.steps_per_update
-        )
-    else:
-        schedule = WarmupSchedule(
-            d_model, warmup_steps, factor, arguments.steps_per_update
-        )
-    if arguments.decay == "inverse-sqrt":
-        return schedule
-    warmup = warmup_steps * arguments.steps_per_update  # In batches.
-    total = arguments.epochs * steps_per_epoch
-    if total <= warmup:
-        raise ValueError(
-            f"--decay cosine needs more updates than --warmup-steps "
-            f"{warmup_steps}, got {total // arguments.steps_per_update}"
-        )
-    return keras.optimizers.schedules.CosineDecay(
-        0.0,
-        decay_steps=total - warmup,
-        warmup_target=float(schedule(warmup - 1)),
-        warmup_steps=warmup,
     )
 
 

@@ -12,6 +12,7 @@ from keras_transformer.layers.attention import (
 from keras_transformer.layers.cache import FixedCache, GrowingCache
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_layer import DecoderLayer
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder_layer import EncoderLayer
@@ -30,6 +31,7 @@ __all__ = [
     "AddNorm",
     "Decoder",
     "DecoderLayer",
+    "Dropout",
     "Encoder",
     "EncoderLayer",
     "FeedForward",

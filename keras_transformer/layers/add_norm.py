@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.arguments import check_rate
+from keras_transformer.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -54,9 +55,7 @@ class AddNorm(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(
             epsilon=epsilon, dtype=self.dtype_policy
         )
-        self.output_dropout = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy
-        )
+        self.output_dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape):
         self.norm.build(input_shape)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.arguments import check_positive, check_rate
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.masks import combine_masks
 
 # A finite stand-in for minus infinity: softmax of a row of infinities is NaN,
@@ -150,9 +151,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key_projection = self._projection("key", num_heads * self.d_k)
         self.value_projection = self._projection("value", num_heads * self.d_v)
         self.output_projection = self._projection("output", d_model)
-        self.weights_dropout = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy
-        )
+        self.weights_dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def _projection(self, name, units):
         return keras.layers.Dense(

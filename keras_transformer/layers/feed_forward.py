@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.arguments import check_positive, check_rate
+from keras_transformer.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -51,9 +52,7 @@ class FeedForward(keras.layers.Layer):
             name="inner",
             dtype=self.dtype_policy,
         )
-        self.inner_dropout = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy
-        )
+        self.inner_dropout = Dropout(dropout, dtype=self.dtype_policy)
         self.outer = keras.layers.Dense(
             d_model, name="outer", dtype=self.dtype_policy
         )

@@ -10,8 +10,9 @@ def token_cross_entropy(labels, logits, label_smoothing=0.0, from_logits=True):
     """Computes the cross-entropy of each token with a smoothed target.
 
     The target is `1 - e` on the label plus `e / V` on every id, label
-    included: `-(1 - e) log p(label) - (e / V) sum_v log p(v)`. It is computed
-    from sparse labels: nothing of shape `(B, T, V)` but the logits is needed.
+    included: `-(1 - e) log p(label) - (e / V) sum_v log p(v)`. The labels are
+    sparse; compiled by XLA nothing of shape `(B, T, V)` is kept but the logits
+    and their gradient.
 
     Args:
         labels: int tensor `(B, T)`.
@@ -27,8 +28,11 @@ def token_cross_entropy(labels, logits, label_smoothing=0.0, from_logits=True):
         logits = ops.log(ops.maximum(logits, keras.config.epsilon()))
     labels = ops.cast(labels, "int32")
     log_normalizer = ops.logsumexp(logits, axis=-1)
-    label_logits = ops.squeeze(
-        ops.take_along_axis(logits, labels[..., None], axis=-1), axis=-1
+    # XLA computes this and its gradient without a tensor of their own; the
+    # gradient of picking the labels would be scattered into one.
+    ids = ops.arange(ops.shape(logits)[-1], dtype="int32")
+    label_logits = ops.sum(
+        ops.where(ops.equal(ids, labels[..., None]), logits, 0.0), axis=-1
     )
     losses = log_normalizer - (1 - label_smoothing) * label_logits
     if label_smoothing:

@@ -206,6 +206,23 @@ def test_train_refuses_what_a_saved_model_has_decided(
         ("{ok} --ema 1", r"--ema must be in \[0, 1\), got 1.0"),
         ("{ok} --patience 0 --valid-tsv {c}/x.tsv", "--patience must be at"),
         ("{ok} --patience 3", "--patience needs validation; expected"),
+        ("{ok} --average 0", "--average must be at least 1, got 0"),
+        ("{ok} --keep -1", "--keep must be at least 0, got -1"),
+        ("{ok} --steps-per-update 0", "--steps-per-update must be at least 1"),
+        (
+            "{ok} --steps-per-epoch 5 --steps-per-update 2",
+            "--steps-per-epoch must be a multiple of --steps-per-update 2, .*5",
+        ),
+        ("{ok} --bleu-every 2", "--bleu-every needs validation; expected"),
+        (
+            "{ok} --decay cosine --epochs 1",
+            "--decay cosine needs more updates than --warmup-steps 500, got 1",
+        ),
+        ("{ok} --bpe-dropout 2", "bpe_dropout: expected 0 to 1, got 2.0"),
+        (
+            "{c}/unigram --bpe-dropout 0.1",
+            "bpe_dropout: expected a tokenizer whose model is bpe",
+        ),
         ("{ok} --separate-vocabularies --tying all", "--tying all needs one"),
         ("{ok} --source-tokenizer {c}/s", "--vocab-size is for .* learned"),
         ("{ok} --target-tokenizer {c}/s", "expected --source-tokenizer too"),
@@ -240,7 +257,9 @@ def test_train_refuses_and_leaves_nothing(
             tokenizer = Tokenizer.train_from_lines(lines, 293, **ids)
             tokenizer.save(corpus / f"{name}.model")
     ok = f"--tsv {corpus}/x.tsv --vocab-size 293"
+    unigram = f"--tsv {corpus}/x.tsv --vocab-size 280 --model-type unigram"
     before = tree(corpus)
+    arguments = arguments.replace("{c}/unigram", unigram)
     given = arguments.format(c=corpus, ok=ok).split()
     line = refusal(
         capsys, "train", *SMALL, *given, f"--output={tmp_path}/new/run"
