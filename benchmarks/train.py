@@ -236,10 +236,11 @@ def torch(sizes, batches, compiled=False):
     return epoch
 
 
-def work(engine, size, connection):
-    """One engine in a process of its own, which trains when told to."""
-    sizes = SIZES[size]
-    batches = make_batches(sizes["vocab_size"])
+def work(engine, sizes, batches, connection):
+    """One engine in a process of its own, which trains when told to.
+
+    PyTorch's must not hold TensorFlow too: the two do not bear each other.
+    """
     tokens = sum(int((labels != PAD_ID).sum()) for _, labels, _ in batches)
     epoch = {
         "keras_transformer": ours,
@@ -262,10 +263,14 @@ def measure(size, engines, turns):
     """Tokens a second in each turn, and peak memory in GiB, by engine."""
     context = multiprocessing.get_context("spawn")
     connections, processes = {}, []
+    batches = make_batches(SIZES[size]["vocab_size"])
     for engine in engines:
         connections[engine], end = context.Pipe()
-        process = context.Process(target=work, args=(engine, size, end))
+        process = context.Process(
+            target=work, args=(engine, SIZES[size], batches, end)
+        )
         process.start()
+        end.close()  # Or nobody would notice that the process has failed.
         processes.append(process)
         connections[engine].recv()  # Ready.
     speeds = {engine: [] for engine in engines}
