@@ -55,10 +55,13 @@ def mirrored():
     return answer(start("mirrored"))
 
 
-@pytest.mark.parametrize("data", ["corpus", "equal", "weighted"])
-def test_two_replicas_train_as_one_device_does(mirrored, data):
+@pytest.mark.parametrize(
+    "one, two",
+    [("corpus", "corpus"), ("equal", "equal"), ("unequal", "weighted")],
+)
+def test_two_replicas_train_as_one_device_does(mirrored, one, two):
     loss, weights = differences(
-        mirrored[f"{data} on 1"], mirrored[f"{data} on 2"]
+        mirrored[f"{one} on 1"], mirrored[f"{two} on 2"]
     )
     assert loss < 1e-6
     assert weights < 1e-5

@@ -74,10 +74,11 @@ def mirrored():
         ("weighted", [by_hand([3, 5, 1, 2], replicas=2)], "sgd"),
     ):
         for devices in (1, 2):
+            if (name, devices) == ("weighted", 1):  # That of "unequal".
+                continue
             given = data
             if devices == 1:  # A mean over tokens needs no weights.
                 given = [(x, y, (y != PAD) * 1.0) for x, y, _ in data]
-            if devices == 1:
                 model = build(optimizer)
             else:
                 with strategy.scope():
