@@ -8,7 +8,7 @@ post-norm with 10,000 pieces, a rate that falls with the square root of the
 step, and the average of ten checkpoints. Here the layers are pre-norm, which
 learns far faster when dropout is high; there are 4,000 pieces; each pass over
 the 29,000 pairs cuts the words in other ways (BPE-dropout); and the rate falls
-to 0. `--quick` trains for a quarter of the time, without BPE-dropout.
+to 0. `--quick` trains for a quarter of the epochs, without BPE-dropout.
 The last line of output is JSON with the BLEU of each test set.
 """
 

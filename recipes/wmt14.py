@@ -4,14 +4,13 @@ python recipes/wmt14.py --data data/wmt14_de --target de --size base
 
 `--data` is a folder with `train`, `newstest2013` and `newstest2014`, each as
 `NAME.en` and `NAME.de` (or `.fr`), plain or `.gz`. A folder that does not exist
-is filled by tensorflow-datasets, if that is installed. All pairs are held in
-memory: some 4 GB for German, 30 GB for French.
+is filled by tensorflow-datasets (`pip install -e '.[wmt]'`). All pairs are held
+in memory.
 
 The settings are those of sections 5 and 6.1 of the paper, see `settings`. It
 trained the base model for 12 hours and the big one for 3.5 days on 8 P100
-GPUs; on one GPU expect days and weeks. A training that was interrupted goes on
-when the same command is started again. The last line of output is JSON with
-the BLEU of newstest2014.
+GPUs. A training that was interrupted goes on when the same command is started
+again. The last line of output is JSON with the BLEU of newstest2014.
 """
 
 import argparse
@@ -49,7 +48,7 @@ def settings(size, target, steps_per_update):
     # Section 6.1: checkpoints every 10 minutes, at 0.4 and 1.0 seconds an
     # update (5.2); 1,500 does not divide the updates of the base model.
     updates_per_checkpoint = 1_250 if base else 600
-    # 5.2. For French the paper's own big model was trained as long as this.
+    # 5.2.
     updates = 100_000 if base else 300_000
     return {
         "size": size,

@@ -34,6 +34,12 @@ def check(arguments):
                 f"{_option(name)} needs validation; expected --valid-source "
                 "and --valid-target, or --valid-tsv"
             )
+    every = arguments.bleu_every or 1
+    if arguments.patience and arguments.patience < every:
+        raise ValueError(
+            f"--patience must be at least --bleu-every {every}, got "
+            f"{arguments.patience}: in between no epoch can be better"
+        )
     if arguments.tensorboard and not importlib.util.find_spec("tensorboard"):
         raise ValueError(
             "--tensorboard needs TensorBoard: pip install tensorboard"

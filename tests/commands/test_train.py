@@ -215,6 +215,10 @@ def test_train_refuses_what_a_saved_model_has_decided(
         ),
         ("{ok} --bleu-every 2", "--bleu-every needs validation; expected"),
         (
+            "{ok} --valid-tsv {c}/x.tsv --bleu-every 3 --patience 2",
+            "--patience must be at least --bleu-every 3, got 2: in between",
+        ),
+        (
             "{ok} --decay cosine --epochs 1",
             "--decay cosine needs more updates than --warmup-steps 500, got 1",
         ),
