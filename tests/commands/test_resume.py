@@ -249,3 +249,28 @@ def test_a_full_disk_leaves_the_checkpoint_before(
     assert [path.name for path in folder.iterdir()] == ["epoch-00001"]
     assert cli.main(arguments) == 0
     assert Translator.load(tmp_path / "run").training["epochs"] == 3
+
+
+def test_the_patience_that_is_left_goes_on(
+    corpus, tmp_path, capsys, uncompiled, monkeypatch
+):
+    monkeypatch.setattr("keras_transformer.BleuScore.evaluate", lambda _: 1.0)
+    arguments = [
+        *("train", *on(corpus), "--vocab-size=293", *SMALL, "--epochs=9"),
+        *("--bleu-every=1", "--patience=2", "--verbose=0"),
+        f"--output={tmp_path}/run",
+    ]
+    save = Translator.save
+
+    def interrupt(translator, folder, optimizer=False):
+        save(translator, folder, optimizer)
+        if folder.name == "epoch-00002":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "save", interrupt)
+        assert cli.main(arguments) == 130
+    capsys.readouterr()
+    assert cli.main(arguments) == 0
+    # The first epoch is the best; two more do not beat it.
+    assert json.loads(capsys.readouterr().out)["epochs"] == 3
