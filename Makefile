@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN ?= runs/written_form
 EXPORTS ?= $(RUN)_exports
+JAVASCRIPT := export/runtimes/javascript
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
@@ -26,8 +27,8 @@ demo: $(VENV)/demo
 	  $(EXPORTS)/onnx < recipes/written_form.txt | \
 	  paste recipes/written_form.txt -
 
-# Installs and runs the linter and all tests.
-test: lint
+# Installs and runs the linter and all tests; those of Node, if npm is here.
+test: lint $(JAVASCRIPT)/node_modules/ready
 	$(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile \
 	  --no-loadscope-reorder
 
@@ -35,13 +36,13 @@ lint: $(VENV)/all
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-# Decodes with exports of RUN in two environments that hold TensorFlow alone
-# and ONNX Runtime alone, and compares with the Translator.
-parity: $(VENV)/demo
+# Decodes with exports of RUN in every runtime that is here, each without this
+# package, and compares with the Translator.
+parity: $(VENV)/all $(JAVASCRIPT)/node_modules/ready
 	$(VENV)/bin/python -m export.parity $(RUN)
 
 clean:
-	rm -rf $(VENV) .venvs build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venvs $(JAVASCRIPT)/node_modules build dist *.egg-info .pytest_cache .ruff_cache
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -53,3 +54,9 @@ $(VENV)/demo: $(VENV)/bin/pip setup.cfg pyproject.toml
 $(VENV)/all: $(VENV)/bin/pip setup.cfg pyproject.toml
 	$(VENV)/bin/pip install -q -e '.[all]'
 	touch $@
+
+$(JAVASCRIPT)/node_modules/ready: $(JAVASCRIPT)/package.json
+	if command -v npm > /dev/null; then \
+	  npm install --prefix $(JAVASCRIPT) --ignore-scripts --no-package-lock \
+	    --no-audit --no-fund && touch $@; \
+	fi

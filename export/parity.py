@@ -2,47 +2,121 @@
 
 python -m export.parity RUN
 
-It exports RUN, makes one environment with TensorFlow (and tensorflow-text)
-alone and one with ONNX Runtime and NumPy alone, and decodes up to 100 lines
-in each: in batches of 1, 7 and 32, shuffled and padded more than they need,
-with the defaults, with each option by itself and with all of them. It counts
-the sentences whose token ids are always those of the Translator, and whose
-scores differ by less than 1e-4 (beyond 10 by 1e-5 of them). The last line of
-output is JSON: {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
+It exports RUN and asks each runtime: TensorFlow (and tensorflow-text) alone,
+ONNX Runtime and NumPy alone, these and onnxruntime-extensions ("extensions"),
+OpenVINO and NumPy alone, LiteRT and NumPy alone, CTranslate2 and SentencePiece
+alone, each in an environment made for it; Node and Chromium with the packages
+that npm puts into export/runtimes/javascript, left out where these are not
+installed. Each decodes up to 100 lines in batches
+of 1, 7 and 32, shuffled and padded more than they need: with the defaults, with
+each option by itself and with all of them; CTranslate2 as it can be asked. It
+counts the sentences whose token ids are
+always those of the Translator, and whose scores differ by less than 1e-4
+(beyond 10 by 1e-5 of them). The last line of output is JSON:
+{"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
 """
 
 import argparse
+import functools
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import venv
 
-from keras_transformer import Translator, export_onnx, export_saved_model
+from export.to_page import CLIENTS, make_page
+from keras_transformer import (
+    Translator,
+    export_ctranslate2,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
 from keras_transformer.decoding.signatures import (
     SIGNATURES,
     TOKEN_SIGNATURES,
 )
+from keras_transformer.exporting import ctranslate2_model
 from keras_transformer.exporting.parity import check_parity, example_sentences
+from keras_transformer.exporting.parity_process import ask_process
 from keras_transformer.text import read_lines
 
-# Runtime: what its environment holds, how its export is made and read.
+FORMATS = {
+    "saved_model": export_saved_model,
+    "onnx": export_onnx,
+    "litert": export_litert,
+    "ctranslate2": export_ctranslate2,
+}
+# What each reads, what it can be asked, and how it is run: in Python, in an
+# environment with these packages, or by a program of Node.
 RUNTIMES = {
     "tensorflow": {
-        "packages": ["tensorflow-text>=2.21,<3"],
-        "export": export_saved_model,
-        "runner": "saved_model",
+        "format": "saved_model",
         "signatures": tuple(SIGNATURES),
+        "packages": ["tensorflow-text>=2.21,<3"],
     },
     "onnxruntime": {
-        "packages": ["onnxruntime>=1.32,<2", "numpy"],
-        "export": export_onnx,
-        "runner": "onnx",
+        "format": "onnx",
         "signatures": TOKEN_SIGNATURES,
+        "packages": ["onnxruntime>=1.32,<2", "numpy"],
+    },
+    "extensions": {
+        "format": "onnx",
+        "signatures": ("translate",),
+        "packages": [
+            "onnxruntime>=1.32,<2",
+            "onnxruntime-extensions>=0.15,<1",
+            "numpy",
+        ],
+    },
+    "node": {
+        "format": "onnx",
+        "signatures": tuple(SIGNATURES),
+        "program": "parity_node.mjs",
+    },
+    "browser": {
+        "format": "page",
+        "signatures": tuple(SIGNATURES),
+        "program": "parity_browser.mjs",
+    },
+    "openvino": {
+        "format": "onnx",
+        "runner": "openvino",
+        # It divides int32 as float32, so that the draws of `sample` differ.
+        "signatures": ("greedy", "beam", "score", "align"),
+        "packages": ["openvino>=2026.1,<2028", "numpy"],
+    },
+    "litert": {
+        "format": "litert",
+        "signatures": TOKEN_SIGNATURES,
+        "packages": ["ai-edge-litert>=2.1,<3", "numpy"],
+    },
+    "ctranslate2": {
+        "format": "ctranslate2",
+        "signatures": ctranslate2_model.SIGNATURES,
+        "packages": ["ctranslate2>=4.8,<5", "sentencepiece>=0.2,<0.3"],
+        "questions": ctranslate2_model.QUESTIONS,
+        "leaves_out": ctranslate2_model.askable,
     },
 }
 COUNT = 100
+
+
+def missing(name):
+    """Says why a runtime cannot be asked here, or gives None."""
+    if "program" not in RUNTIMES[name]:
+        return None
+    if not shutil.which("node"):
+        return "Node is not installed"
+    if not (CLIENTS / "node_modules").exists():
+        return f"`npm install --ignore-scripts` was not run in {CLIENTS}"
+    chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if name == "browser" and not pathlib.Path(chromium).exists():
+        return f"{chromium} is not installed (or set CHROMIUM)"
+    return None
 
 
 def environment(folder, packages):
@@ -56,12 +130,68 @@ def environment(folder, packages):
             [python, "-m", "pip", "install", "-q", *packages], check=True
         )
         ready.touch()
-    missing = subprocess.run(
+    there = subprocess.run(
         [python, "-c", "import keras_transformer"], capture_output=True, cwd="/"
     )
-    if missing.returncode == 0:
+    if there.returncode == 0:
         raise RuntimeError(f"{folder} must not hold keras_transformer")
     return python
+
+
+class Exports:
+    """The exports of a translator, each made when it is first asked for."""
+
+    def __init__(self, translator, folder):
+        self.translator = translator
+        self.folder = pathlib.Path(folder)
+
+    def __getitem__(self, name):
+        folder = self.folder / name
+        if not folder.exists():
+            print(f"exporting as {name}", flush=True)
+            if name == "page":
+                make_page(self["onnx"], folder)
+            else:
+                FORMATS[name](self.translator, folder)
+        return folder
+
+
+def ask(name, translator, exports, sentences, environments):
+    """Gives what `check_parity` says of a runtime."""
+    runtime = RUNTIMES[name]
+    how = {}
+    if "program" in runtime:
+        program = pathlib.Path(__file__).parent / runtime["program"]
+        how["run"] = functools.partial(ask_process, ["node", program])
+    else:
+        how["python"] = environment(environments / name, runtime["packages"])
+    return check_parity(
+        translator,
+        exports[runtime["format"]],
+        runtime.get("runner", runtime["format"]),
+        runtime["signatures"],
+        runtime.get("leaves_out", _all)(translator, sentences),
+        batch_sizes=(1, 7, 32),
+        every_option=True,
+        questions=runtime.get("questions"),
+        **how,
+    )
+
+
+def _all(translator, sentences):
+    return sentences
+
+
+def table(equal, skipped):
+    """A line for each runtime, a column for each signature."""
+    lines = [("runtime", *SIGNATURES)]
+    for name, counts in equal.items():
+        cells = [str(counts.get(signature, "-")) for signature in SIGNATURES]
+        lines.append((name, *cells))
+    text = ["".join(f"{cell:>12}" for cell in line) for line in lines]
+    return "\n".join(
+        [*text, *(f"{name:>12}  {why}" for name, why in skipped.items())]
+    )
 
 
 def main():
@@ -70,49 +200,39 @@ def main():
     parser.add_argument(
         "--lines", help="file of source lines; by default those of the run"
     )
+    parser.add_argument(
+        "--runtimes", nargs="+", choices=RUNTIMES, default=tuple(RUNTIMES)
+    )
     parser.add_argument("--environments", default=".venvs")
     arguments = parser.parse_args()
 
     translator = Translator.load(arguments.run)
-    sentences = example_sentences(translator, COUNT)
+    lines = example_sentences(translator, COUNT)
     if arguments.lines:
-        lines = [line for line in read_lines(arguments.lines) if line.strip()]
-        sentences = list(dict.fromkeys(lines))[:COUNT]
+        lines = read_lines(arguments.lines)
+    sentences = [line for line in dict.fromkeys(lines) if line.strip()][:COUNT]
     texts = translator.translate(sentences)
     lengths = [len(ids) for ids in translator.target_tokenizer.tokenize(texts)]
     print(
         f"{len(sentences)} sentences, {len(set(texts))} distinct outputs, "
         f"{sum(lengths) / len(lengths):.1f} pieces on average"
     )
-    equal = {}
+    equal, skipped = {}, {}
+    environments = pathlib.Path(arguments.environments).absolute()
     with tempfile.TemporaryDirectory() as scratch:
-        for name, runtime in RUNTIMES.items():
-            python = environment(
-                pathlib.Path(arguments.environments).absolute() / name,
-                runtime["packages"],
-            )
-            folder = pathlib.Path(scratch) / name
-            runtime["export"](translator, folder)
-            report = check_parity(
-                translator,
-                folder,
-                runtime["runner"],
-                runtime["signatures"],
-                sentences,
-                batch_sizes=(1, 7, 32),
-                every_option=True,
-                python=python,
-            )
+        exports = Exports(translator, scratch)
+        for name in arguments.runtimes:
+            if why := missing(name):
+                skipped[name] = why
+                continue
+            report = ask(name, translator, exports, sentences, environments)
             equal[name] = {s: r["equal"] for s, r in report.items()}
-            for signature, figures in report.items():
-                print(
-                    f"{name:12} {signature:10} {figures['equal']:4} of "
-                    f"{figures['of']} equal, scores within "
-                    f"{figures['difference']:.1e}"
-                )
+            largest = max(r["difference"] for r in report.values())
+            print(f"{name}: scores within {largest:.1e}", flush=True)
+    print(table(equal, skipped))
     print(json.dumps({"equal": equal, "of": len(sentences)}))
     counts = [n for counts in equal.values() for n in counts.values()]
-    sys.exit(min(counts) < len(sentences))
+    sys.exit(not counts or min(counts) < len(sentences))
 
 
 if __name__ == "__main__":

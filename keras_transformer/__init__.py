@@ -33,6 +33,8 @@ _NEEDS_TENSORFLOW = {
     "greedy_search": "decoding",
     "sample": "decoding",
     "Translator": "translator",
+    "export_ctranslate2": "exporting",
+    "export_litert": "exporting",
     "export_onnx": "exporting",
     "export_saved_model": "exporting",
 }
@@ -59,6 +61,8 @@ __all__ = [
     "average_weights",
     "batches",
     "beam_search",
+    "export_ctranslate2",
+    "export_litert",
     "export_onnx",
     "export_saved_model",
     "greedy_search",

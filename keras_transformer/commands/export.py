@@ -1,18 +1,26 @@
 """`keras-transformer export`: a trained model for other runtimes."""
 
+import functools
 import json
 import pathlib
 
 from keras_transformer.exporting import (
     ParityError,
+    export_ctranslate2,
+    export_litert,
     export_onnx,
     export_saved_model,
 )
-from keras_transformer.exporting.onnx_graphs import import_onnx
+from keras_transformer.exporting.ctranslate2_model import (
+    check_ctranslate2,
+    import_ctranslate2,
+)
+from keras_transformer.exporting.onnx_graphs import PRECISIONS, import_onnx
 from keras_transformer.folders import refuse_existing
 from keras_transformer.translator import Translator
 
-_FORMATS = ("saved_model", "onnx")
+_FORMATS = ("saved_model", "onnx", "litert", "ctranslate2")
+_DEFAULT = ("saved_model", "onnx")
 
 
 def add_parser(subparsers):
@@ -21,9 +29,10 @@ def add_parser(subparsers):
         "export",
         help="export a model, decoding included",
         description="Writes OUT/saved_model and OUT/onnx, whose graphs hold "
-        "the decoding, and compares what they answer with what the model "
-        "answers. Prints a line of JSON for each: of how many sentences how "
-        "many are equal, and the largest difference of a score.",
+        "the decoding, or models for LiteRT or CTranslate2, and compares what "
+        "they answer with what the model answers. Prints a line of JSON for "
+        "each: of how many sentences how many are equal, and the largest "
+        "difference of a score.",
         allow_abbrev=False,
     )
     parser.add_argument("model", metavar="RUN", help="folder of the model")
@@ -34,9 +43,15 @@ def add_parser(subparsers):
         "--to",
         nargs="+",
         choices=_FORMATS,
-        default=_FORMATS,
+        default=_DEFAULT,
         metavar="FORMAT",
-        help=f"of {', '.join(_FORMATS)}; default both",
+        help=f"of {', '.join(_FORMATS)}; default {' '.join(_DEFAULT)}",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=PRECISIONS[0],
+        help="of the weights of ONNX: %(choices)s; default %(default)s",
     )
     return parser
 
@@ -47,10 +62,25 @@ def run(arguments, output):
     folders = {name: pathlib.Path(arguments.output, name) for name in formats}
     for folder in folders.values():
         refuse_existing(folder)
-    if "onnx" in formats:  # Before the first export, not after it.
+    if arguments.precision != PRECISIONS[0] and "onnx" not in formats:
+        raise ValueError(
+            f"--precision {arguments.precision} is for --to onnx, got --to "
+            f"{' '.join(formats)}"
+        )
+    # What cannot be is said before the first export, not after it.
+    if "onnx" in formats:
         import_onnx()
-    exporters = {"saved_model": export_saved_model, "onnx": export_onnx}
+    if "ctranslate2" in formats:
+        import_ctranslate2()
     translator = Translator.load(arguments.model)
+    if "ctranslate2" in formats:
+        check_ctranslate2(translator)
+    exporters = {
+        "saved_model": export_saved_model,
+        "onnx": functools.partial(export_onnx, precision=arguments.precision),
+        "litert": export_litert,
+        "ctranslate2": export_ctranslate2,
+    }
     for name, folder in folders.items():
         try:
             report = exporters[name](translator, folder)

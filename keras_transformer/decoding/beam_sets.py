@@ -83,7 +83,7 @@ class BeamRules(NamedTuple):
             finished_ids=ids,
             finished_scores=slots + IMPOSSIBLE,
             finished_lengths=tf.cast(slots, tf.int32),
-            coverage=slots[:, :, None],
+            coverage=tf.expand_dims(slots, 2),
         )
 
     def extend(self, sets, length, caps, log_probs, ids):
@@ -274,7 +274,7 @@ class BeamRules(NamedTuple):
         empty = scores == IMPOSSIBLE
         lengths = tf.where(empty, 0, tf.gather(lengths, index, batch_dims=1))
         ids = tf.gather(ids, index, batch_dims=1)
-        ids = tf.where(empty[:, :, None], self.pad_id, ids)
+        ids = tf.where(tf.expand_dims(empty, 2), self.pad_id, ids)
         return Hypotheses(ids, lengths, scores, finished)
 
 
@@ -285,4 +285,4 @@ class _Candidates(NamedTuple):
 
 
 def _append(ids, token_ids):
-    return tf.concat([ids, token_ids[:, :, None]], axis=2)
+    return tf.concat([ids, tf.expand_dims(token_ids, 2)], axis=2)

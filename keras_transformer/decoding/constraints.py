@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.logits import (
     allowed_candidates,
-    replace_logits,
+    which_occur,
 )
 from keras_transformer.decoding.options import check_given
 from keras_transformer.decoding.prefix import any_forced, force
@@ -172,7 +172,9 @@ def penalize_repetition(logits, token_ids, penalty):
     >>> print(penalize_repetition(logits, tf.constant([[0, 1, 2]]), 2).numpy())
     [[ 2.  1. -2. -1.]]
     """
-    seen = tf.gather(logits, token_ids, batch_dims=1)
-    penalized = tf.where(seen > 0, seen / penalty, seen * penalty)
-    penalized = tf.where(token_ids == token_ids[:, :1], seen, penalized)
-    return replace_logits(logits, token_ids, penalized)
+    vocab_size = tf.shape(logits)[1]
+    seen = which_occur(token_ids, vocab_size)
+    # Not `!=`, of which TensorFlow cannot tell the rank.
+    seen &= tf.not_equal(tf.range(vocab_size)[None, :], token_ids[:, :1])
+    penalized = tf.where(logits > 0, logits / penalty, logits * penalty)
+    return tf.where(seen, penalized, logits)

@@ -145,7 +145,7 @@ class Generator:
             source_ids, self._shifted(target_ids), return_weights=True
         )
         attention = tf.reduce_mean(tf.cast(weights, tf.float32), axis=1)
-        real = target_ids[:, :, None] != self.transformer.pad_id
+        real = tf.expand_dims(target_ids, 2) != self.transformer.pad_id
         return {"attention": tf.where(real, attention, 0.0)}
 
     def _prepare(self, source_ids, max_length):

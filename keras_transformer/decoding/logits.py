@@ -40,7 +40,9 @@ def allowed_candidates(logits, count, forbidden_ids):
     size = tf.minimum(count + num_forbidden, tf.shape(logits)[1])
     values, ids = tf.math.top_k(logits, size)
     forbidden = tf.reduce_any(
-        tf.equal(ids[:, :, None], forbidden_ids[:, None, :]), axis=2
+        # Not sliced: LiteRT has no slice of two axes that makes a third.
+        tf.equal(tf.expand_dims(ids, 2), tf.expand_dims(forbidden_ids, 1)),
+        axis=2,
     )
     # A row that is all minus infinity has that as its normalizer too, and
     # their difference would be NaN.
@@ -64,21 +66,23 @@ def log_prob_of(logits, token_ids):
     return tf.where(chosen > IMPOSSIBLE, log_prob, IMPOSSIBLE)
 
 
-def replace_logits(logits, token_ids, values):
-    """Writes logits of some ids of each row.
+def which_occur(token_ids, vocab_size):
+    """Marks the ids of a vocabulary that are among some.
+
+    Counted, because runtimes differ in what they do where one place is
+    written twice; there is no such doubt about a count above 0.
 
     Args:
-        logits: float32 `(R, V)`.
-        token_ids: int32 `(R, M)`; where an id comes twice its values agree.
-        values: float32 `(R, M)`.
+        token_ids: int32 `(R, M)`, each in [0, `V`).
+        vocab_size: int or int32 scalar, `V`.
 
     Returns:
-        float32 `(R, V)`.
+        bool `(R, V)`.
     """
-    rows = tf.range(tf.shape(logits)[0])[:, None] + tf.zeros_like(token_ids)
-    return tf.tensor_scatter_nd_update(
-        logits, tf.stack([rows, token_ids], axis=2), values
-    )
+    rows = tf.range(tf.shape(token_ids)[0])[:, None] + tf.zeros_like(token_ids)
+    places = tf.stack([rows, token_ids], axis=2)
+    shape = tf.stack([tf.shape(token_ids)[0], vocab_size])
+    return tf.scatter_nd(places, tf.ones_like(token_ids), shape) > 0
 
 
 def mask_forbidden(logits, forbidden_ids, pad_id):
@@ -86,19 +90,16 @@ def mask_forbidden(logits, forbidden_ids, pad_id):
 
     Args:
         logits: float32 `(R, V)`.
-        forbidden_ids: int32 `(R, M)`, `M` at least 1, or `(1, M)` if all rows
-            have the same; those outside the vocabulary forbid nothing.
+        forbidden_ids: int32 `(R, M)`, or `(1, M)` if all rows have the same;
+            those outside the vocabulary forbid nothing.
         pad_id: int, forbidden in any case.
 
     Returns:
         float32 `(R, V)`, minus infinity where an id is forbidden.
     """
-    rows, vocab_size = tf.unstack(tf.shape(logits))
+    vocab_size = tf.shape(logits)[1]
     known = (forbidden_ids >= 0) & (forbidden_ids < vocab_size)
-    # A scatter has no index for nothing: what forbids nothing stands for pad.
+    # What forbids nothing stands for pad.
     ids = tf.where(known, forbidden_ids, pad_id)
     ids = tf.concat([ids, tf.fill((tf.shape(ids)[0], 1), pad_id)], axis=1)
-    ids += tf.zeros((rows, 1), tf.int32)
-    return replace_logits(
-        logits, ids, tf.zeros_like(ids, tf.float32) + IMPOSSIBLE
-    )
+    return tf.where(which_occur(ids, vocab_size), IMPOSSIBLE, logits)

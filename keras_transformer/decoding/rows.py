@@ -128,9 +128,16 @@ def _store(found, index, news, pad_id):
     found = found._replace(
         token_ids=tf.concat([found.token_ids, padding], axis=axis)
     )
+    # Looked up and not scattered: a runtime that scatters by sums and products
+    # would make minus infinity no number. Only where each sentence is among
+    # the new ones, counted from 1, is scattered; 0 is none.
+    batch = tf.shape(found.lengths)[0]
+    numbers = 1 + tf.range(tf.size(index))
+    places = tf.scatter_nd(index[:, None], numbers, [batch])
+    sources = tf.where(places > 0, batch + places - 1, tf.range(batch))
     return tf.nest.map_structure(
-        lambda all_rows, rows: tf.tensor_scatter_nd_update(
-            all_rows, index[:, None], rows
+        lambda all_rows, rows: tf.gather(
+            tf.concat([all_rows, rows], axis=0), sources, axis=0
         ),
         found,
         news,

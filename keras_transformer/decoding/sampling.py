@@ -179,7 +179,9 @@ def draw(logits, keys, temperature, top_k, top_p):
     # An id has the same noise whatever else is eligible.
     arrivals = _exponential(uniform(keys, ids))
     _, first = tf.math.top_k(values - tf.math.log(arrivals), 1)
-    return tf.gather(ids + tf.zeros_like(first), first, batch_dims=1)[:, 0]
+    chosen = tf.gather(ids + tf.zeros_like(first), first, batch_dims=1)
+    # Not sliced: LiteRT does not know the rank of what a condition gives.
+    return tf.reshape(chosen, (-1,))
 
 
 def eligible(logits, temperature, top_k, top_p):

@@ -16,10 +16,34 @@ def float32_translator(translator):
     transformer = translator.transformer
     if transformer.dtype_policy.name == "float32":
         return translator
-    copy = Transformer.from_config(
-        {**transformer.get_config(), "dtype": "float32"}
+    return _copy(translator, transformer.get_weights())
+
+
+def rounded_translator(translator):
+    """Gives a copy in float32 whose matrices are rounded to float16.
+
+    Args:
+        translator: `Translator`.
+
+    Returns:
+        `Translator`.
+    """
+    return _copy(
+        translator,
+        [
+            weight.astype("float16").astype("float32")
+            if weight.ndim > 1
+            else weight
+            for weight in translator.transformer.get_weights()
+        ],
     )
-    copy.set_weights(transformer.get_weights())
+
+
+def _copy(translator, weights):
+    copy = Transformer.from_config(
+        {**translator.transformer.get_config(), "dtype": "float32"}
+    )
+    copy.set_weights(weights)
     return Translator(
         copy,
         translator.source_tokenizer,

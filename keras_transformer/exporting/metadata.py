@@ -5,7 +5,6 @@ import json
 import keras
 import tensorflow as tf
 
-from keras_transformer.decoding import SIGNATURES
 from keras_transformer.decoding.generator import EXTRA_LENGTH
 from keras_transformer.decoding.options import RANGES
 from keras_transformer.version import __version__
@@ -16,8 +15,9 @@ _RULES = {
     "source_ids": "pieces of the source tokenizer, then eos, padded with pad",
     "target_ids": "pieces of the target tokenizer, then eos, padded with pad",
     "unknown_ids": "an id outside its vocabulary counts as unk",
-    "options": "what is not given has its default; a value out of range counts "
-    "as the nearest one within (ranges), num_hypotheses at most as beam_size",
+    "options": "what is not given has its default, where the runtime knows "
+    "defaults; a value out of range counts as the nearest one within (ranges), "
+    "num_hypotheses at most as beam_size",
     "max_length": "-1: ids of the source row other than pad, plus "
     f"{EXTRA_LENGTH}",
     "lengths": "every length counts generated ids, eos included, bos not",
@@ -38,7 +38,8 @@ _RULES = {
     "target tokenizer does not know",
     "sampling": "logits, repetition_penalty, forbidden ids, temperature, "
     "softmax, top_k, top_p, draw; the same "
-    "seed gives the same row in every runtime and batch",
+    "seed gives the same row in every batch, and in every runtime that divides "
+    "int32 exactly",
     "empty_slot": "length 0 and score minus infinity",
     "empty_source": "a row without a piece generates nothing: length 0",
 }
@@ -50,23 +51,34 @@ def write_metadata(translator, folder, signatures):
     Args:
         translator: `Translator`.
         folder: `pathlib.Path`, made if need be.
-        signatures: list of the names of the exported signatures.
+        signatures: dict of name to `Signature` of what is exported.
     """
     folder.mkdir(exist_ok=True)
-    model = translator.transformer
     metadata = {
         "signatures": {
             name: {
                 side: [
-                    argument._asdict()
-                    for argument in getattr(SIGNATURES[name], side)
+                    argument._asdict() for argument in getattr(signature, side)
                 ]
                 for side in ("inputs", "outputs")
             }
-            for name in signatures
+            for name, signature in signatures.items()
         },
         "rules": _RULES,
         "ranges": RANGES,
+        **facts_of(translator),
+    }
+    (folder / METADATA).write_text(
+        json.dumps(metadata, indent=2) + "\n", encoding="utf-8"
+    )
+    translator.source_tokenizer.save(folder / "source_tokenizer.model")
+    translator.target_tokenizer.save(folder / "target_tokenizer.model")
+
+
+def facts_of(translator):
+    """Tells the ids and sizes of a model, and what made it, for JSON."""
+    model = translator.transformer
+    return {
         "special_ids": {
             "pad": model.pad_id,
             "bos": model.bos_id,
@@ -83,8 +95,3 @@ def write_metadata(translator, folder, signatures):
             "tensorflow": tf.__version__,
         },
     }
-    (folder / METADATA).write_text(
-        json.dumps(metadata, indent=2) + "\n", encoding="utf-8"
-    )
-    translator.source_tokenizer.save(folder / "source_tokenizer.model")
-    translator.target_tokenizer.save(folder / "target_tokenizer.model")

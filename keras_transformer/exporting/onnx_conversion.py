@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.signatures import input_specs
 from keras_transformer.exporting.onnx_loops import tidy_loops
+from keras_transformer.exporting.onnx_names import shorten_names
 
 OPSET = 18
 _INT = 2  # onnx.AttributeProto.INT
@@ -37,6 +38,7 @@ def convert(function, signature):
     tidy_loops(model.graph)
     _keep_empty_axes(model.graph)
     _follow(signature, model.graph)
+    shorten_names(model.graph)
     return model
 
 

@@ -7,6 +7,15 @@ matrix products nor leave them where they are.
 """
 
 
+def graphs_of(graph):
+    """Yields a graph and all those within it, outer ones first."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from graphs_of(attribute.g)
+
+
 def tidy_loops(graph):
     """Reads what never changes in a loop from outside of it, in place.
 

@@ -5,16 +5,17 @@ answers requests; names, types and axes are compared first, then tokens,
 exactly, and scores.
 """
 
-import json
-import os
+import functools
 import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.exporting.parity_answers import difference, one_row
+from keras_transformer.exporting.parity_process import (
+    ParityError,
+    ask_process,
+)
 from keras_transformer.exporting.parity_questions import (
     Questioner,
     questions_for,
@@ -25,10 +26,6 @@ TOLERANCE = 1e-4
 _RUNNERS = pathlib.Path(__file__).parent / "runners"
 
 
-class ParityError(RuntimeError):
-    """An export that does not answer as the Translator does."""
-
-
 def check_parity(
     translator,
     folder,
@@ -37,7 +34,9 @@ def check_parity(
     sentences=None,
     batch_sizes=(1, 32),
     every_option=False,
+    questions=None,
     python=sys.executable,
+    run=None,
 ):
     """Counts the sentences that an export decodes as the Translator does.
 
@@ -48,7 +47,8 @@ def check_parity(
     Args:
         translator: `Translator`.
         folder: the exported folder.
-        runner: "onnx" or "saved_model".
+        runner: "onnx", "openvino", "saved_model", "litert" or "ctranslate2";
+            with `run` any name.
         signatures: list of names of signatures.
         sentences: list of str to translate; by default those of
             `example_sentences`.
@@ -56,7 +56,10 @@ def check_parity(
             every batch size and with all options.
         every_option: bool, whether to ask with each option by itself, beside
             the defaults and all of them together.
+        questions: list of `Question` to ask instead.
         python: the interpreter of the fresh process.
+        run: function `(folder, requests)` that gives what `ask_process` does,
+            for another runner than those here.
 
     Returns:
         Dict of signature to a dict of `equal` and `of`, numbers of sentences,
@@ -66,17 +69,21 @@ def check_parity(
         ParityError: if names, types or axes differ from `SIGNATURES`, or the
             process fails. Unequal sentences are counted, not raised.
     """
-    sentences = sentences or example_sentences(translator)
+    if sentences is None:
+        sentences = example_sentences(translator)
     questioner = Questioner(translator, sentences)
     requests = [
         request
-        for question in questions_for(signatures, every_option)
+        for question in questions or questions_for(signatures, every_option)
         for size in batch_sizes
         for request in questioner.requests(question, size)
     ]
-    reply = _run(python, runner, folder, requests)
-    for signature in signatures:
-        _compare_interface(signature, reply["interface"][signature], runner)
+    if run is None:
+        run = functools.partial(_run, python, runner)
+    reply = run(folder, requests)
+    if reply["interface"] is not None:  # A runtime with one of its own.
+        for signature in signatures:
+            _compare_interface(signature, reply["interface"][signature], runner)
     apart = {
         signature: dict.fromkeys(range(len(sentences)), 0.0)
         for signature in signatures
@@ -100,6 +107,11 @@ def _compare(questioner, request, answer):
     pad_id = questioner.translator.transformer.pad_id
     answer = {name: output["value"] for name, output in answer.items()}
     expected = questioner.expected(request.question)
+    if set(answer) != set(expected):
+        raise ParityError(
+            f"{request.question.signature}: outputs are named "
+            f"{sorted(answer)}, expected {sorted(expected)}"
+        )
     for row, sentence in enumerate(request.sentences):
         yield (
             sentence,
@@ -141,52 +153,10 @@ def example_sentences(translator, count=32):
 
 
 def _run(python, runner, folder, requests):
-    """Lets a process of its own, in a folder of its own, answer."""
+    """Lets a Python process that imports nothing of this package answer."""
+    # Python looks for modules where a script really is, so it is read.
     script = (_RUNNERS / f"run_{runner}.py").read_text("utf-8")
-    with tempfile.TemporaryDirectory() as scratch:
-        scratch = pathlib.Path(scratch)
-        (scratch / "run.py").write_text(script, "utf-8")
-        (scratch / "requests.json").write_text(
-            json.dumps(
-                [
-                    {
-                        "signature": request.question.signature,
-                        "inputs": {
-                            **request.inputs,
-                            **request.question.options,
-                        },
-                    }
-                    for request in requests
-                ]
-            ),
-            "utf-8",
-        )
-        environment = {
-            **os.environ,
-            "PYTHONPATH": "",
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
-        command = [
-            str(python),
-            "run.py",
-            str(pathlib.Path(folder).absolute()),
-            "requests.json",
-            "answers.json",
-        ]
-        done = subprocess.run(
-            command,
-            cwd=scratch,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-        if done.returncode:
-            raise ParityError(
-                f"{folder}: a fresh process cannot run the export:\n"
-                f"{done.stderr.strip()[-4000:]}"
-            )
-        return json.loads((scratch / "answers.json").read_text("utf-8"))
+    return ask_process([python, "-c", script], folder, requests)
 
 
 def _compare_interface(signature, interface, runner):

@@ -43,7 +43,7 @@ def export_saved_model(translator, folder, sentences=None, text=True):
     """
     refuse_existing(folder)
     translator = float32_translator(translator)
-    module = _module(translator, text)
+    module = module_of(translator, text)
     names = [name for name in SIGNATURES if hasattr(module, name)]
     signatures = {name: getattr(module, name) for name in names}
     default = signatures["translate" if text else "beam"]
@@ -51,7 +51,11 @@ def export_saved_model(translator, folder, sentences=None, text=True):
         tf.saved_model.save(
             module, str(beside), {**signatures, "serving_default": default}
         )
-        write_metadata(translator, beside / "assets.extra", names)
+        write_metadata(
+            translator,
+            beside / "assets.extra",
+            {name: SIGNATURES[name] for name in names},
+        )
         report = check_parity(
             translator, beside, "saved_model", names, sentences
         )
@@ -59,8 +63,16 @@ def export_saved_model(translator, folder, sentences=None, text=True):
     return report
 
 
-def _module(translator, text):
-    """Holds the functions, and all they need, for TensorFlow to save."""
+def module_of(translator, text=False):
+    """Holds the functions, and all they need, for TensorFlow to save.
+
+    Args:
+        translator: `Translator`.
+        text: bool, whether to hold `translate` and the tokenizers too.
+
+    Returns:
+        `tf.Module`, whose attributes are called as the signatures.
+    """
     module = tf.Module()
     for name in TOKEN_SIGNATURES:
         setattr(module, name, getattr(translator.generator, name))

@@ -12,17 +12,20 @@ from tests.support.command_runs import refusal, tree
 
 @pytest.fixture
 def exported(monkeypatch):
-    """Replaces both exporters; gives the list of their calls."""
+    """Replaces the exporters; gives the list of their calls."""
     calls = []
 
     def exporter(name):
-        def record(translator, folder, sentences=None):
-            calls.append((name, translator.training["seed"], str(folder)))
+        def record(translator, folder, precision="float32"):
+            found = (name, translator.training["seed"], str(folder))
+            calls.append(
+                found if precision == "float32" else (*found, precision)
+            )
             return {"beam": {"equal": 20, "of": 20}}
 
         return record
 
-    for name in ("saved_model", "onnx"):
+    for name in ("saved_model", "onnx", "litert", "ctranslate2"):
         monkeypatch.setattr(export, f"export_{name}", exporter(name))
     return calls
 
@@ -50,6 +53,43 @@ def test_export_takes_formats_once(run, tmp_path, exported):
     assert [name for name, *_ in exported] == ["onnx"]
 
 
+def test_export_takes_a_precision(run, tmp_path, exported):
+    arguments = ["--to", "onnx", "--precision", "int8"]
+    assert cli.main(["export", str(run), str(tmp_path), *arguments]) == 0
+    assert exported == [("onnx", 7, f"{tmp_path}/onnx", "int8")]
+
+
+def test_export_refuses_a_precision_of_what_has_none(
+    run, tmp_path, capsys, exported
+):
+    line = refusal(
+        capsys,
+        *("export", run, tmp_path, "--to", "litert", "--precision", "int8"),
+    )
+    assert line == "--precision int8 is for --to onnx, got --to litert"
+    assert exported == []
+
+
+def test_export_takes_every_format(run, tmp_path, exported):
+    formats = ["ctranslate2", "litert", "onnx", "saved_model"]
+    assert cli.main(["export", str(run), str(tmp_path), "--to", *formats]) == 0
+    assert [name for name, *_ in exported] == formats
+
+
+def test_export_says_what_a_target_cannot_carry_before_it_writes(
+    run, tmp_path, capsys, exported, monkeypatch
+):
+    def refuse(translator):
+        raise ValueError("CTranslate2 cannot carry this model: d_k and d_v")
+
+    monkeypatch.setattr(export, "check_ctranslate2", refuse)
+    line = refusal(
+        capsys, "export", run, tmp_path, "--to", "onnx", "ctranslate2"
+    )
+    assert line == "CTranslate2 cannot carry this model: d_k and d_v"
+    assert exported == []
+
+
 def test_export_refuses_before_it_writes(run, tmp_path, capsys, exported):
     (tmp_path / "onnx").mkdir()
     line = refusal(capsys, "export", run, tmp_path)
@@ -73,7 +113,7 @@ def test_export_names_the_extra_before_it_writes(
 def test_export_that_answers_otherwise_is_an_error(
     run, tmp_path, capsys, monkeypatch
 ):
-    def differ(translator, folder, sentences=None):
+    def differ(translator, folder, precision):
         raise ParityError("onnx: 19 of 20\nsentences")
 
     monkeypatch.setattr(export, "export_onnx", differ)

@@ -8,7 +8,7 @@ from keras_transformer.decoding.logits import (
     allowed_candidates,
     log_prob_of,
     mask_forbidden,
-    replace_logits,
+    which_occur,
 )
 from tests.support.exhaustive_search import log_softmax
 
@@ -96,15 +96,11 @@ def test_the_log_probability_of_the_impossible_is_no_nan():
     assert looked_up.tolist() == [-np.inf, -np.inf, 0.0]
 
 
-def test_logits_of_some_ids_are_replaced():
-    changed = replace_logits(
-        tf.constant(LOGITS),
-        tf.constant([[4, 0, 4], [1, 2, 3]]),
-        tf.constant([[8.0, 9.0, 8.0], [6.0, 7.0, -np.inf]]),
-    )
-    assert changed.numpy().tolist() == [
-        [9.0, 3.0, 1.0, 2.0, 8.0],
-        [5.0, 6.0, 7.0, -np.inf, 1.0],
+def test_ids_that_occur_are_marked_however_often():
+    found = which_occur(tf.constant([[4, 0, 4], [1, 1, 1]]), 5)
+    assert found.numpy().tolist() == [
+        [True, False, False, False, True],
+        [False, True, False, False, False],
     ]
 
 

@@ -4,7 +4,12 @@ import shutil
 
 import pytest
 
-from keras_transformer import Translator, export_onnx, export_saved_model
+from keras_transformer import (
+    Translator,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
 from tests.support import exports
 from tests.support.decoding_runs import seeds
 
@@ -32,7 +37,7 @@ def translator(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def variant():
-    """Pre-norm, nothing tied, two tokenizers, half precision."""
+    """One layer, pre-norm, nothing tied, two tokenizers, half precision."""
     lines = exports.random_lines(400, 0)
     source = exports.learn(lines, 293)
     target = exports.learn(lines, 283)
@@ -49,7 +54,7 @@ def variant():
         tying="none",
         output_bias=True,
         epochs=3,
-        **SIZES,
+        **{**SIZES, "num_layers": 1},
     )
     model = exports.with_options(model, dtype="mixed_bfloat16")
     training = {"examples": exports.sentences()[20:25]}
@@ -58,12 +63,13 @@ def variant():
 
 @pytest.fixture(scope="session")
 def exported(translator, tmp_path_factory):
-    """Folders of the three exports, by name."""
+    """Folders of the exports, by name."""
     folder = tmp_path_factory.mktemp("exported")
     export_saved_model(translator, folder / "saved_model")
     few = exports.sentences()[:3]
     export_saved_model(translator, folder / "of_ids", few, text=False)
     export_onnx(translator, folder / "onnx")
+    export_litert(translator, folder / "litert", few)
     return {path.name: path for path in folder.iterdir()}
 
 

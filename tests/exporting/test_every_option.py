@@ -174,15 +174,15 @@ def eager():
 def test_all_sentences_come_out_alike_without_a_graph(
     signature, translator, sentences, questioner, eager
 ):
+    """With the defaults and with everything; each option costs its time."""
     eagerly = Questioner(translator, sentences)
-    for question in QUESTIONS:
-        if question.signature == signature:
-            tf.config.run_functions_eagerly(False)
-            with_graph = questioner.expected(question)
-            tf.config.run_functions_eagerly(True)
-            found = eagerly.expected(question)
-            for i in range(100):
-                assert (
-                    difference(one_row(found, i, 0), one_row(with_graph, i, 0))
-                    < 1e-4
-                )
+    for question in questions_for([signature]):
+        tf.config.run_functions_eagerly(False)
+        with_graph = questioner.expected(question)
+        tf.config.run_functions_eagerly(True)
+        found = eagerly.expected(question)
+        for i in range(100):
+            assert (
+                difference(one_row(found, i, 0), one_row(with_graph, i, 0))
+                < 1e-4
+            )

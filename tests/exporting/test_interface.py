@@ -137,7 +137,8 @@ def test_onnx_graph_has_the_golden_signature(signature, exported):
     [
         ("saved_model", "assets.extra", list(SIGNATURES)),
         ("of_ids", "assets.extra", list(TOKEN_SIGNATURES)),
-        ("onnx", ".", list(TOKEN_SIGNATURES)),
+        ("onnx", ".", list(SIGNATURES)),
+        ("litert", ".", list(TOKEN_SIGNATURES)),
     ],
 )
 def test_metadata_tells_a_client_all_it_needs(
@@ -145,6 +146,11 @@ def test_metadata_tells_a_client_all_it_needs(
 ):
     folder = exported[name] / folder
     metadata = json.loads((folder / "metadata.json").read_text("utf-8"))
+    if name == "onnx":
+        # Not called as its input.
+        [texts, _] = metadata["signatures"]["translate"]["outputs"]
+        assert texts["name"] == "texts"
+        texts["name"] = "text"
     assert metadata["signatures"] == {
         signature: GOLDEN[signature] for signature in signatures
     }

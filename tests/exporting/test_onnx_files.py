@@ -130,13 +130,19 @@ def test_the_folder_holds_every_weight_once(name, request):
     folder = request.getfixturevalue(fixture)["onnx"]
     assert sorted(file.name for file in folder.iterdir()) == [
         "align.onnx",
+        "beam.explicit.onnx",
         "beam.onnx",
+        "greedy.explicit.onnx",
         "greedy.onnx",
         "metadata.json",
+        "sample.explicit.onnx",
         "sample.onnx",
         "score.onnx",
+        "source_tokenizer.json",
         "source_tokenizer.model",
+        "target_tokenizer.json",
         "target_tokenizer.model",
+        "translate.onnx",
         "weights.bin",
     ]
     sizes = [weight.nbytes for weight in translator.transformer.get_weights()]
@@ -145,9 +151,8 @@ def test_the_folder_holds_every_weight_once(name, request):
     size = (folder / WEIGHTS).stat().st_size
     assert sum(large) <= size <= sum(large) + 64 * len(large)
     assert size > 0.85 * sum(sizes)
-    for signature in TOKEN_SIGNATURES:
-        graph = (folder / f"{signature}.onnx").stat().st_size
-        assert graph < 2_000_000
+    for graph in folder.glob("*.onnx"):
+        assert graph.stat().st_size < 2_000_000
 
 
 def external_data(path):
@@ -179,6 +184,21 @@ def test_all_graphs_read_the_same_places(exported):
     assert ends == (exported["onnx"] / WEIGHTS).stat().st_size
     shapes = list(read["greedy"].values())
     assert (307, 26) in shapes and (26, 307) not in shapes
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "sample"])
+def test_explicit_graphs_are_the_same_but_for_defaults(name, exported):
+    plain, explicit = (
+        onnx.load(exported["onnx"] / file, load_external_data=False)
+        for file in (f"{name}.onnx", f"{name}.explicit.onnx")
+    )
+    options = {value.name for value in plain.graph.input} - {"source_ids"}
+    kept = [t for t in plain.graph.initializer if t.name not in options]
+    defaults = len(plain.graph.initializer) - len(kept)
+    assert defaults == len(options) - (name == "sample")  # Its seed has none.
+    assert list(explicit.graph.initializer) == kept
+    del plain.graph.initializer[:], explicit.graph.initializer[:]
+    assert plain == explicit
 
 
 def test_no_graph_draws_random_numbers(exported):

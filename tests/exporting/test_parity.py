@@ -283,6 +283,32 @@ def test_an_unequal_export_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_smaller_weights_are_compared_with_what_they_can_be(
+    precision, quick, translator, tmp_path
+):
+    texts = exports.sentences()[:5]
+    report = export_onnx(
+        translator, tmp_path / "small", texts, precision=precision
+    )
+    assert list(report) == list(SIGNATURES)
+    if precision == "float16":  # With a Translator that is rounded, too.
+        parity.require_parity(report, "onnx")
+    assert {figures["of"] for figures in report.values()} == {5}
+
+
+def test_a_precision_that_is_none_is_refused(translator, tmp_path):
+    message = r"one of \('float32', 'float16', 'int8'\), got precision='int4'"
+    with pytest.raises(ValueError, match=message):
+        export_onnx(translator, tmp_path / "export", precision="int4")
+
+
+def test_a_text_with_nul_is_not_asked_of_onnx(quick, translator, tmp_path):
+    """The runtime of its text to text reads no more than up to there."""
+    report = export_onnx(translator, tmp_path / "onnx", ["one", "nul\0byte"])
+    assert {figures["of"] for figures in report.values()} == {1}
+
+
 @pytest.mark.parametrize("export", [export_onnx, export_saved_model])
 def test_an_existing_folder_is_refused_at_once(
     export, translator, monkeypatch, tmp_path
@@ -301,7 +327,9 @@ def test_an_existing_folder_is_refused_at_once(
     assert {path.name for path in tmp_path.iterdir()} == {"kept", "empty"}
 
 
-@pytest.mark.parametrize("missing", ["onnx", "tf2onnx", "onnxruntime"])
+@pytest.mark.parametrize(
+    "missing", ["onnx", "tf2onnx", "onnxruntime", "onnxruntime_extensions"]
+)
 def test_a_missing_package_is_named_with_its_remedy(
     missing, translator, monkeypatch, tmp_path
 ):

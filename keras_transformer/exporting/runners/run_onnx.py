@@ -1,6 +1,7 @@
 """Answers requests with ONNX Runtime alone: python run_onnx.py FOLDER IN OUT.
 
-It needs onnxruntime and numpy, and nothing of the package that exported.
+It needs onnxruntime and numpy, onnxruntime-extensions where text is translated,
+and nothing of the package that exported.
 """
 
 import json
@@ -14,7 +15,10 @@ NUMPY_TYPES = {
     "tensor(int32)": "int32",
     "tensor(float)": "float32",
     "tensor(bool)": "bool",
+    "tensor(string)": "string",
 }
+# In ONNX an output cannot have the name of an input.
+NAMES = {"texts": "text"}
 
 
 def open_session(folder, signature):
@@ -23,6 +27,12 @@ def open_session(folder, signature):
     options.log_severity_level = 3
     # Threads that wait busily would cost more than they bring.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if signature == "translate":
+        import onnxruntime_extensions
+
+        options.register_custom_ops_library(
+            onnxruntime_extensions.get_library_path()
+        )
     return onnxruntime.InferenceSession(
         str(folder / f"{signature}.onnx"), options, ["CPUExecutionProvider"]
     )
@@ -31,7 +41,10 @@ def open_session(folder, signature):
 def describe(arguments):
     """Gives name to type and axes."""
     return {
-        argument.name: [NUMPY_TYPES[argument.type], list(argument.shape)]
+        NAMES.get(argument.name, argument.name): [
+            NUMPY_TYPES[argument.type],
+            list(argument.shape),
+        ]
         for argument in arguments
     }
 
@@ -43,12 +56,15 @@ def answer(session, inputs):
     ]  # fmt: skip
     types = {a.name: NUMPY_TYPES[a.type] for a in arguments}
     feed = {
-        name: np.asarray(value, types[name]) for name, value in inputs.items()
+        name: np.asarray(
+            value, object if types[name] == "string" else types[name]
+        )
+        for name, value in inputs.items()
     }
     names = [output.name for output in session.get_outputs()]
     outputs = session.run(names, feed)
     return {
-        name: {"dtype": str(value.dtype), "value": value.tolist()}
+        NAMES.get(name, name): {"value": value.tolist()}
         for name, value in zip(names, outputs, strict=True)
     }
 

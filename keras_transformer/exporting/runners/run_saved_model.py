@@ -45,17 +45,18 @@ def answer(loaded, signature, inputs):
 
 
 def to_json(tensor):
-    """Gives the type and the values of a tensor."""
+    """Gives the values of a tensor."""
     value = tensor.numpy()
     if tensor.dtype == tf.string:
         texts = [text.decode("utf-8") for text in value.reshape(-1)]
         width = value.shape[1]
-        value = [
-            texts[row * width : (row + 1) * width]
-            for row in range(value.shape[0])
-        ]
-        return {"dtype": "string", "value": value}
-    return {"dtype": tensor.dtype.name, "value": value.tolist()}
+        return {
+            "value": [
+                texts[row * width : (row + 1) * width]
+                for row in range(value.shape[0])
+            ]
+        }
+    return {"value": value.tolist()}
 
 
 def main(folder, requests_file, answers_file):
