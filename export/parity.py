@@ -4,13 +4,12 @@ python -m export.parity RUN
 
 It exports RUN and asks each runtime: TensorFlow (and tensorflow-text) alone,
 ONNX Runtime and NumPy alone, these and onnxruntime-extensions ("extensions"),
-OpenVINO and NumPy alone, LiteRT and NumPy alone, CTranslate2 and SentencePiece
-alone, each in an environment made for it; Node and Chromium with the packages
-that npm puts into export/runtimes/javascript, left out where these are not
-installed. Each decodes up to 100 lines in batches
-of 1, 7 and 32, shuffled and padded more than they need: with the defaults, with
-each option by itself and with all of them; CTranslate2 as it can be asked. It
-counts the sentences whose token ids are
+LiteRT and NumPy alone, CTranslate2 and SentencePiece alone, each in an
+environment made for it; Node and Chromium with the packages that npm puts into
+export/runtimes/javascript, left out where these are not installed. Each decodes
+up to 100 lines in batches of 1, 7 and 32, shuffled and padded more than they
+need: with the defaults, with each option by itself and with all of them;
+CTranslate2 as it can be asked. It counts the sentences whose token ids are
 always those of the Translator, and whose scores differ by less than 1e-4
 (beyond 10 by 1e-5 of them). The last line of output is JSON:
 {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
@@ -81,13 +80,6 @@ RUNTIMES = {
         "format": "page",
         "signatures": tuple(SIGNATURES),
         "program": "parity_browser.mjs",
-    },
-    "openvino": {
-        "format": "onnx",
-        "runner": "openvino",
-        # It divides int32 as float32, so that the draws of `sample` differ.
-        "signatures": ("greedy", "beam", "score", "align"),
-        "packages": ["openvino>=2026.1,<2028", "numpy"],
     },
     "litert": {
         "format": "litert",
@@ -168,7 +160,7 @@ def ask(name, translator, exports, sentences, environments):
     return check_parity(
         translator,
         exports[runtime["format"]],
-        runtime.get("runner", runtime["format"]),
+        runtime["format"],
         runtime["signatures"],
         runtime.get("leaves_out", _all)(translator, sentences),
         batch_sizes=(1, 7, 32),

@@ -47,7 +47,7 @@ def check_parity(
     Args:
         translator: `Translator`.
         folder: the exported folder.
-        runner: "onnx", "openvino", "saved_model", "litert" or "ctranslate2";
+        runner: "onnx", "saved_model", "litert" or "ctranslate2";
             with `run` any name.
         signatures: list of names of signatures.
         sentences: list of str to translate; by default those of
@@ -90,7 +90,7 @@ def check_parity(
     }
     for request, answer in zip(requests, reply["answers"], strict=True):
         found = apart[request.question.signature]
-        for sentence, gap in _compare(questioner, request, answer):
+        for sentence, gap in _compare(questioner, request, answer, runner):
             found[sentence] = max(found[sentence], gap)
     return {
         signature: {
@@ -102,11 +102,17 @@ def check_parity(
     }
 
 
-def _compare(questioner, request, answer):
+def _compare(questioner, request, answer, runner):
     """Gives how far apart the answers for each sentence of a request are."""
     pad_id = questioner.translator.transformer.pad_id
     answer = {name: output["value"] for name, output in answer.items()}
     expected = questioner.expected(request.question)
+    if runner == "onnx" and "text" in expected:
+        # Its runtime cuts a text at a NUL, which a weak model may write.
+        cut = [
+            [text.split("\0")[0] for text in row] for row in expected["text"]
+        ]
+        expected = {**expected, "text": cut}
     if set(answer) != set(expected):
         raise ParityError(
             f"{request.question.signature}: outputs are named "

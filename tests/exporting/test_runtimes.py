@@ -11,7 +11,6 @@ from tests.support import exports
 RUNTIMES = {
     # runner: what it reads, its package, and the signatures it runs.
     "litert": ("litert", "ai_edge_litert", TOKEN_SIGNATURES),
-    "openvino": ("onnx", "openvino", ("greedy", "beam", "score", "align")),
 }
 
 
@@ -20,7 +19,8 @@ def test_runtime_answers_as_the_translator(runner, exported, translator):
     format_name, package, signatures = RUNTIMES[runner]
     if not importlib.util.find_spec(package):
         pytest.skip(f"needs the package {package}")
-    texts = exports.sentences()
+    # Lines without a piece are for a client to answer.
+    texts = [text for text in exports.sentences() if text.strip()]
     report = check_parity(
         translator,
         exported[format_name],
