@@ -12,6 +12,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
 from keras_transformer.exporting import onnx_conversion, onnx_graphs
+from keras_transformer.exporting.onnx_loops import graphs_of
 from keras_transformer.exporting.onnx_weights import WEIGHTS
 
 GOLDEN = json.loads(
@@ -29,14 +30,6 @@ DRAWS = {
     "RandomUniform",
     "RandomUniformLike",
 }
-
-
-def graphs_of(graph):
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from graphs_of(attribute.g)
 
 
 def tensors_of(graph):
