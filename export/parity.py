@@ -4,14 +4,15 @@ python -m export.parity RUN
 
 It exports RUN and asks each runtime: TensorFlow (and tensorflow-text) alone,
 ONNX Runtime and NumPy alone, these and onnxruntime-extensions ("extensions"),
-LiteRT and NumPy alone, CTranslate2 and SentencePiece alone, each in an
-environment made for it; Node and Chromium with the packages that npm puts into
-export/runtimes/javascript, left out where these are not installed. Each decodes
-up to 100 lines in batches of 1, 7 and 32, shuffled and padded more than they
-need: with the defaults, with each option by itself and with all of them;
-CTranslate2 as it can be asked. It counts the sentences whose token ids are
-always those of the Translator, and whose scores differ by less than 1e-4
-(beyond 10 by 1e-5 of them). The last line of output is JSON:
+OpenVINO and NumPy alone, LiteRT and NumPy alone, CTranslate2 and SentencePiece
+alone, each in an environment made for it; Node and Chromium with the packages
+that npm puts into export/runtimes/javascript, left out where these are not
+installed. Each decodes up to 100 lines in batches of 1, 7 and 32, shuffled and
+padded more than they need: with the defaults, with each option by itself and
+with all of them; CTranslate2 as it can be asked. It counts the sentences whose
+token ids are always those of the Translator, and whose scores differ by less
+than 1e-4 (beyond 10 by 1e-5 of them), and says why a runtime is not asked for a
+signature. The last line of output is JSON:
 {"equal": {RUNTIME: {SIGNATURE: n}}, "of": 100}.
 """
 
@@ -41,6 +42,7 @@ from keras_transformer.decoding.signatures import (
 from keras_transformer.exporting import ctranslate2_model
 from keras_transformer.exporting.parity import check_parity, example_sentences
 from keras_transformer.exporting.parity_process import ask_process
+from keras_transformer.exporting.parity_questions import Questioner
 from keras_transformer.text import read_lines
 
 FORMATS = {
@@ -49,8 +51,8 @@ FORMATS = {
     "litert": export_litert,
     "ctranslate2": export_ctranslate2,
 }
-# What each reads, what it can be asked, and how it is run: in Python, in an
-# environment with these packages, or by a program of Node.
+# What each reads, what it can be asked and why not the rest, and how it is run:
+# in Python, in an environment with these packages, or by a program of Node.
 RUNTIMES = {
     "tensorflow": {
         "format": "saved_model",
@@ -60,11 +62,13 @@ RUNTIMES = {
     "onnxruntime": {
         "format": "onnx",
         "signatures": TOKEN_SIGNATURES,
+        "not_asked": {"translate": "its operators are those of extensions"},
         "packages": ["onnxruntime>=1.32,<2", "numpy"],
     },
     "extensions": {
         "format": "onnx",
         "signatures": ("translate",),
+        "not_asked": dict.fromkeys(TOKEN_SIGNATURES, "asked of onnxruntime"),
         "packages": [
             "onnxruntime>=1.32,<2",
             "onnxruntime-extensions>=0.15,<1",
@@ -81,14 +85,30 @@ RUNTIMES = {
         "signatures": tuple(SIGNATURES),
         "program": "parity_browser.mjs",
     },
+    "openvino": {
+        "format": "onnx",
+        "signatures": ("greedy", "beam", "score", "align"),
+        "not_asked": {
+            "sample": "it divides integers as floats, so its noise differs",
+            "translate": "it has no such operators",
+        },
+        "packages": ["openvino>=2026.4,<2027", "numpy"],
+    },
     "litert": {
         "format": "litert",
         "signatures": TOKEN_SIGNATURES,
+        "not_asked": {"translate": "it has no such operators"},
         "packages": ["ai-edge-litert>=2.1,<3", "numpy"],
     },
     "ctranslate2": {
         "format": "ctranslate2",
         "signatures": ctranslate2_model.SIGNATURES,
+        "not_asked": {
+            "sample": "its noise is its own",
+            "score": "its score_batch is another call",
+            "align": "it keeps no attention of such a model",
+            "translate": "it takes pieces, not texts",
+        },
         "packages": ["ctranslate2>=4.8,<5", "sentencepiece>=0.2,<0.3"],
         "questions": ctranslate2_model.QUESTIONS,
         "leaves_out": ctranslate2_model.askable,
@@ -148,9 +168,10 @@ class Exports:
         return folder
 
 
-def ask(name, translator, exports, sentences, environments):
+def ask(name, exports, questioner_of, sentences, environments):
     """Gives what `check_parity` says of a runtime."""
-    runtime = RUNTIMES[name]
+    runtime, translator = RUNTIMES[name], exports.translator
+    sentences = runtime.get("leaves_out", _all)(translator, sentences)
     how = {}
     if "program" in runtime:
         program = pathlib.Path(__file__).parent / runtime["program"]
@@ -162,7 +183,7 @@ def ask(name, translator, exports, sentences, environments):
         exports[runtime["format"]],
         runtime["format"],
         runtime["signatures"],
-        runtime.get("leaves_out", _all)(translator, sentences),
+        questioner_of(tuple(sentences)),
         batch_sizes=(1, 7, 32),
         every_option=True,
         questions=runtime.get("questions"),
@@ -175,15 +196,17 @@ def _all(translator, sentences):
 
 
 def table(equal, skipped):
-    """A line for each runtime, a column for each signature."""
+    """A line for each runtime, a column for each signature; then reasons."""
     lines = [("runtime", *SIGNATURES)]
     for name, counts in equal.items():
         cells = [str(counts.get(signature, "-")) for signature in SIGNATURES]
         lines.append((name, *cells))
     text = ["".join(f"{cell:>12}" for cell in line) for line in lines]
-    return "\n".join(
-        [*text, *(f"{name:>12}  {why}" for name, why in skipped.items())]
-    )
+    text += [f"{name:>12}  {why}" for name, why in skipped.items()]
+    for name in equal:
+        for signature, why in RUNTIMES[name].get("not_asked", {}).items():
+            text.append(f"{name:>12}  not asked for {signature}: {why}")
+    return "\n".join(text)
 
 
 def main():
@@ -213,11 +236,17 @@ def main():
     environments = pathlib.Path(arguments.environments).absolute()
     with tempfile.TemporaryDirectory() as scratch:
         exports = Exports(translator, scratch)
+        # What the Translator answers is the same for all runtimes.
+        questioner_of = functools.cache(
+            functools.partial(Questioner, translator)
+        )
         for name in arguments.runtimes:
             if why := missing(name):
                 skipped[name] = why
                 continue
-            report = ask(name, translator, exports, sentences, environments)
+            report = ask(
+                name, exports, questioner_of, sentences, environments
+            )
             equal[name] = {s: r["equal"] for s, r in report.items()}
             largest = max(r["difference"] for r in report.values())
             print(f"{name}: scores within {largest:.1e}", flush=True)

@@ -129,12 +129,14 @@ def _store(found, index, news, pad_id):
         token_ids=tf.concat([found.token_ids, padding], axis=axis)
     )
     # Looked up and not scattered: a runtime that scatters by sums and products
-    # would make minus infinity no number. Only where each sentence is among
-    # the new ones, counted from 1, is scattered; 0 is none.
-    batch = tf.shape(found.lengths)[0]
-    numbers = 1 + tf.range(tf.size(index))
-    places = tf.scatter_nd(index[:, None], numbers, [batch])
-    sources = tf.where(places > 0, batch + places - 1, tf.range(batch))
+    # would make minus infinity no number, and OpenVINO fails to scatter here.
+    # A row of `here` shows where a sentence is among the new ones, if it is.
+    # Of `token_ids`: OpenVINO mistakes the length of a vector in a loop.
+    batch = tf.shape(found.token_ids)[0]
+    sentences = tf.range(batch)
+    here = tf.equal(sentences[:, None], index[None, :])
+    places = tf.where(here, batch + tf.range(tf.size(index))[None, :], 0)
+    sources = tf.maximum(tf.reduce_max(places, axis=1), sentences)
     return tf.nest.map_structure(
         lambda all_rows, rows: tf.gather(
             tf.concat([all_rows, rows], axis=0), sources, axis=0

@@ -47,11 +47,12 @@ def check_parity(
     Args:
         translator: `Translator`.
         folder: the exported folder.
-        runner: "onnx", "saved_model", "litert" or "ctranslate2";
+        runner: "onnx", "saved_model", "litert", "openvino" or "ctranslate2";
             with `run` any name.
         signatures: list of names of signatures.
-        sentences: list of str to translate; by default those of
-            `example_sentences`.
+        sentences: list of str to translate, or a `Questioner` of them, which
+            spares the Translator to answer what it was asked before; by
+            default those of `example_sentences`.
         batch_sizes: list of int; a sentence counts as equal if it is in
             every batch size and with all options.
         every_option: bool, whether to ask with each option by itself, beside
@@ -71,7 +72,11 @@ def check_parity(
     """
     if sentences is None:
         sentences = example_sentences(translator)
-    questioner = Questioner(translator, sentences)
+    questioner = (
+        sentences
+        if isinstance(sentences, Questioner)
+        else Questioner(translator, sentences)
+    )
     requests = [
         request
         for question in questions or questions_for(signatures, every_option)
@@ -85,7 +90,7 @@ def check_parity(
         for signature in signatures:
             _compare_interface(signature, reply["interface"][signature], runner)
     apart = {
-        signature: dict.fromkeys(range(len(sentences)), 0.0)
+        signature: dict.fromkeys(range(questioner.count), 0.0)
         for signature in signatures
     }
     for request, answer in zip(requests, reply["answers"], strict=True):
@@ -95,7 +100,7 @@ def check_parity(
     return {
         signature: {
             "equal": sum(value <= TOLERANCE for value in found.values()),
-            "of": len(sentences),
+            "of": questioner.count,
             "difference": max(found.values()),
         }
         for signature, found in apart.items()

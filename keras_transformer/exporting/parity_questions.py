@@ -86,7 +86,7 @@ def questions_for(signatures, every_option=False):
 
 
 class Questioner:
-    """Puts questions about sentences.
+    """Puts questions about sentences, and keeps what the Translator answers.
 
     Args:
         translator: `Translator`.
@@ -96,7 +96,7 @@ class Questioner:
     def __init__(self, translator, sentences):
         self.translator = translator
         self.count = len(sentences)
-        self._asked = self._answer = None
+        self._answers = {}
         greedy = translator.hypotheses(sentences, "greedy")
         eos = [translator.transformer.eos_id]
         self._rows = {
@@ -121,9 +121,10 @@ class Questioner:
 
     def expected(self, question):
         """Asks the Translator: gives a dict of output name to its rows."""
-        if self._asked != question:
-            self._asked, self._answer = question, self._ask(question)
-        return self._answer
+        key = (question.signature, *sorted(question.options.items()))
+        if key not in self._answers:
+            self._answers[key] = self._ask(question)
+        return self._answers[key]
 
     def _ask(self, question):
         signature, options = question

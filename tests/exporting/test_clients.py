@@ -20,6 +20,7 @@ LINES = ["ab cd", "", "ef", "gh ab ef cd gh", "\u2028", "a b"]
         ("python_onnxruntime.py", "onnx"),
         ("python_extensions.py", "onnx"),
         ("python_litert.py", "litert"),
+        ("python_openvino.py", "onnx"),
         ("python_tensorflow.py", "saved_model"),
     ],
 )

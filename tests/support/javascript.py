@@ -1,25 +1,20 @@
 """Whether Node, its packages and Chromium are here, and what they answer."""
 
 import functools
-import os
-import pathlib
-import shutil
 import subprocess
 
 import pytest
 
+from export.parity import CLIENTS, missing
 from keras_transformer.exporting.parity_process import ask_process
 
-ROOT = pathlib.Path(__file__).parents[2]
-CLIENTS = ROOT / "export" / "runtimes" / "javascript"
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ROOT = CLIENTS.parents[2]
 
 needs_node = pytest.mark.skipif(
-    not (shutil.which("node") and (CLIENTS / "node_modules").exists()),
-    reason="needs Node, and npm install in export/runtimes/javascript",
+    missing("node") is not None, reason=str(missing("node"))
 )
 needs_chromium = pytest.mark.skipif(
-    not pathlib.Path(CHROMIUM).exists(), reason=f"needs {CHROMIUM}"
+    missing("browser") is not None, reason=str(missing("browser"))
 )
 
 
