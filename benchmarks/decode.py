@@ -1,202 +1,197 @@
-"""How fast decoding is: `python benchmarks/decode.py --self`.
+"""How fast decoding is: `python benchmarks/decode.py --data DATA`.
 
-`--self` measures this project against itself, on a model with random weights:
+The same random weights in ONNX Runtime and TensorFlow (what this project
+exports), CTranslate2, KerasHub's samplers compiled by XLA, and Hugging Face's
+Marian model, two threads each:
 
-- what it gains that done sentences leave the running batch, on 32 sentences
-  of mixed length (3 to 40 tokens) and, where it can only cost, of equal length;
-- what the options of decoding cost that are inputs of the graph but off.
+- "fixed": random sources of 25 ids, 30 ids of output, eos forbidden;
+- "natural": sentences of Multi30k (DATA holds test_2016_flickr.en), as long as
+  they come, up to 50 ids; a hypothesis may end.
 
-Each output is as long as its source: eos is forbidden, and the length of the
-source is the cap of its row. All graphs run in turn, in an order drawn anew
-each time, so that whatever else the machine does hits them alike; `ratio` is
-the median of the speed beside that of the baseline in the same turn. The last
-line of output is JSON.
+Beam search ranks by `length ^ 0.6` and stops at as many ends as beams. Each
+engine has a process of its own, and in each turn they run one after the other,
+in an order drawn anew; `ratio` is the median, over the turns, of tokens a
+second beside CTranslate2 of the same precision, with its least and largest.
+`equal` counts the sentences whose ids are those of CTranslate2 in float32. The
+last line of output is JSON.
 """
 
 import argparse
 import json
+import os
+import pathlib
 import statistics
-import time
-from unittest import mock
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
 
-import keras
 import numpy as np
-import tensorflow as tf
+from decode_engines import make_engine
+from turns import QUIET, Engines
 
-from keras_transformer import SearchState, Transformer, beam_search
-from keras_transformer.decoding import rows
-from keras_transformer.decoding.signatures import (
-    SIGNATURES,
-    Signature,
-    as_function,
+ENGINES = (
+    "onnxruntime float32",
+    "onnxruntime int8",
+    "tensorflow float32",
+    "ctranslate2 float32",
+    "ctranslate2 int8",
+    "keras_hub float32",
+    "transformers float32",
 )
-from keras_transformer.exporting.onnx_conversion import convert
-
-VOCAB_SIZE = 8_000
-SIZES = {"num_layers": 3, "d_model": 256, "num_heads": 4, "d_ff": 1024}
-BATCH, BEAM = 32, 4
-SHORTEST, LONGEST = 3, 40
-# Those of beam search whose value off is their default.
-OPTIONS = [
-    argument
-    for argument in SIGNATURES["beam"].inputs
-    if argument.name
-    in (
-        "length_penalty_form",
-        "coverage_penalty",
-        "early_stopping",
-        "no_repeat_ngram_size",
-        "repetition_penalty",
-        "target_prefix",
-    )
-]
+SIZES = ("tiny", "base")
+PARTS = ("fixed", "natural")
+PAD_ID, EOS_ID = 0, 2
+SOURCE_LENGTH, OUTPUT_LENGTH, LONGEST = 25, 30, 50
 
 
-def decoder(transformer, options=(), leave=True):
-    """Makes a graph that decodes each source to its own length.
+class Case(NamedTuple):
+    """What every engine is asked.
 
-    Args:
-        transformer: `Transformer`.
-        options: `Argument`s of beam search that become inputs.
-        leave: bool, whether done sentences leave the running batch.
-
-    Returns:
-        `tf.function` and its `Signature`.
+    source_ids: int32 `(B, S)`.
+    beam: int; 1 is greedy.
+    length: int, the largest number of ids of an output.
+    fixed: bool, whether every output is as long.
     """
 
-    def step(token_ids, position, state):
-        logits, caches, attention = transformer.step(
-            token_ids, position, state.sentence, state.hypothesis
-        )
-        return logits, SearchState(state.sentence, caches, attention)
-
-    def decode(source_ids, **given):
-        not_pad = tf.cast(source_ids != transformer.pad_id, tf.int32)
-        return beam_search(
-            step,
-            SearchState(*transformer.start(source_ids)),
-            tf.reduce_sum(not_pad, axis=1),
-            beam_size=BEAM,
-            forbidden_ids=range(3),
-            **given,
-        )._asdict()
-
-    source_ids = SIGNATURES["beam"].inputs[0]
-    signature = Signature((source_ids, *options), SIGNATURES["beam"].outputs)
-    function = as_function(decode, signature)
-    together = rows.LEAVE_TOGETHER if leave else 1
-    with mock.patch.object(rows, "LEAVE_TOGETHER", together):
-        function.get_concrete_function()
-    return function, signature
+    source_ids: np.ndarray
+    beam: int
+    length: int
+    fixed: bool
 
 
-def sources(lengths):
-    generator = np.random.default_rng(1)
-    source_ids = np.zeros((len(lengths), max(lengths)), "int32")
-    for row, length in zip(source_ids, lengths, strict=True):
-        row[:length] = generator.integers(4, VOCAB_SIZE, length)
+def random_sources(batch, vocab_size):
+    source_ids = np.random.default_rng(batch).integers(
+        4, vocab_size, (batch, SOURCE_LENGTH)
+    )
+    source_ids[:, -1] = EOS_ID
+    return source_ids.astype("int32")
+
+
+def sentences(batch, rows):
+    """As many sentences as a batch has, drawn from all."""
+    chosen = np.random.default_rng(batch).choice(len(rows), batch, False)
+    rows = [[*rows[i], EOS_ID] for i in chosen]
+    source_ids = np.full((batch, max(map(len, rows))), PAD_ID, "int32")
+    for row, ids in zip(source_ids, rows, strict=True):
+        row[: len(ids)] = ids
     return source_ids
 
 
-def in_onnx_runtime(function, signature):
-    import onnxruntime
+def rows_of(size, part, case, answers):
+    """The rows of the table, one an engine."""
+    expected = answers.get("ctranslate2 float32", [([], 0)])[0][0]
+    speeds = {
+        name: [sum(map(_length, ids)) / seconds for ids, seconds in found]
+        for name, found in answers.items()
+    }
+    batch = len(case.source_ids)
+    for name, found in answers.items():
+        engine, precision = name.split()
+        row = {
+            "engine": engine,
+            "precision": precision,
+            "size": size,
+            "part": part,
+            "batch": batch,
+            "beam": case.beam,
+            "tokens_per_second": round(statistics.median(speeds[name])),
+            "ms_per_sentence": round(
+                statistics.median(s for _, s in found) * 1e3 / batch, 2
+            ),
+            "equal": sum(
+                a == b for a, b in zip(found[0][0], expected, strict=False)
+            ),
+        }
+        base = speeds.get(f"ctranslate2 {precision}")
+        if base:
+            ratios = [a / b for a, b in zip(speeds[name], base, strict=True)]
+            row["ratio"] = round(statistics.median(ratios), 3)
+            row["spread"] = [round(min(ratios), 3), round(max(ratios), 3)]
+        yield row
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    # Threads that wait busily for more work would slow who comes next.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    session = onnxruntime.InferenceSession(
-        convert(function, signature).SerializeToString(),
-        options,
-        ["CPUExecutionProvider"],
+
+def _length(ids):
+    return len(ids) + 1  # Its eos took a step too.
+
+
+def show(row):
+    least, largest = row.get("spread", ("-", "-"))
+    print(
+        f"{row['engine']:>12} {row['precision']:8} {row['size']:5}"
+        f"{row['part']:8} batch {row['batch']:<3} beam {row['beam']} "
+        f"{row['tokens_per_second']:7} tokens/s {row['ms_per_sentence']:8} ms "
+        f"ratio {row.get('ratio', '-')} ({least} to {largest}) "
+        f"equal {row['equal']}",
+        flush=True,
     )
-    return lambda source_ids: session.run(
-        ["lengths"], {"source_ids": source_ids}
-    )[0]
-
-
-def in_tensorflow(function, signature):
-    del signature
-    return lambda source_ids: function(source_ids)["lengths"].numpy()
-
-
-def compare_with_itself(repeats):
-    """Times all graphs on both kinds of batch, in turn."""
-    keras.utils.set_random_seed(1)
-    transformer = Transformer(VOCAB_SIZE, **SIZES)
-    variants = {
-        "stay": decoder(transformer, leave=False),
-        "leave": decoder(transformer),
-        "leave, options off": decoder(transformer, OPTIONS),
-    }
-    engines = {"onnxruntime": in_onnx_runtime, "tensorflow": in_tensorflow}
-    runs = {
-        (engine, variant): start(*graph)
-        for engine, start in engines.items()
-        for variant, graph in variants.items()
-    }
-    mixed = np.linspace(SHORTEST, LONGEST, BATCH).round().astype(int)
-    batches = {
-        "mixed": sources(np.random.default_rng(2).permutation(mixed)),
-        "equal": sources([int(mixed.mean())] * BATCH),
-    }
-    seconds = {}
-    order = np.random.default_rng(3)
-    for lengths, source_ids in batches.items():
-        expected = (source_ids != 0).sum(axis=1)
-        for repeat in range(-1, repeats):  # The first is to warm up.
-            for key in order.permutation(list(runs)).tolist():
-                key = tuple(key)
-                started = time.perf_counter()
-                found = runs[key](source_ids)
-                elapsed = time.perf_counter() - started
-                if found[:, 0].tolist() != expected.tolist():
-                    raise RuntimeError(f"{key}: lengths {found[:, 0]}")
-                if repeat >= 0:
-                    seconds.setdefault((lengths, *key), []).append(elapsed)
-    tokens = {name: int((ids != 0).sum()) for name, ids in batches.items()}
-    return _report(seconds, tokens)
-
-
-def _report(seconds, tokens):
-    """Prints a table; gives the rows of the JSON."""
-    found = []
-    print(f"{'engine':12} {'lengths':8} {'variant':20} tokens/s  ratio")
-    for (lengths, engine, variant), times in sorted(seconds.items()):
-        baseline = "leave" if "options" in variant else "stay"
-        base = seconds[lengths, engine, baseline]
-        ratio = statistics.median(
-            b / t for b, t in zip(base, times, strict=True)
-        )
-        speed = tokens[lengths] / statistics.median(times)
-        print(f"{engine:12} {lengths:8} {variant:20} {speed:8.0f} {ratio:6.3f}")
-        found.append(
-            {
-                "engine": engine,
-                "precision": "float32",
-                "size": f"d_model {SIZES['d_model']}",
-                "batch": BATCH,
-                "beam": BEAM,
-                "lengths": lengths,
-                "variant": variant,
-                "tokens_per_second": round(speed, 1),
-                "ratio": round(ratio, 3),
-            }
-        )
-    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True, help="folder of Multi30k")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument(
-        "--self",
-        action="store_true",
-        required=True,
-        help="compare this project with itself",
+        "--engines", nargs="+", choices=ENGINES, default=ENGINES
     )
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 32])
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 4])
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument(
+        "--models", help="folder that keeps the models for another time"
+    )
     arguments = parser.parse_args()
-    print(json.dumps({"rows": compare_with_itself(arguments.repeats)}))
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(arguments.models or scratch)
+        folder.mkdir(exist_ok=True)
+        rows = []
+        for size in arguments.sizes:
+            if not (folder / size).exists():
+                make_model(size, arguments.data, folder / size)
+            rows += benchmark(size, folder / size, arguments)
+    print(json.dumps({"rows": rows}))
+
+
+def make_model(size, data, folder):
+    """Writes the model, in a process that ends before all others begin."""
+    script = pathlib.Path(__file__).with_name("decode_model.py")
+    subprocess.run(
+        [sys.executable, script, size, data, folder],
+        check=True,
+        env={**os.environ, **QUIET},
+    )
+
+
+def benchmark(size, folder, arguments):
+    """Measures all cases of a size."""
+    sources = json.loads((folder / "sources.json").read_text("utf-8"))
+    engines = Engines(make_engine, list(arguments.engines), folder)
+    rows = []
+    for part in arguments.parts:
+        for batch in arguments.batches:
+            for beam in arguments.beams:
+                fixed = part == "fixed"
+                case = Case(
+                    random_sources(batch, sources["vocab_size"])
+                    if fixed
+                    else sentences(batch, sources["ids"]),
+                    beam,
+                    OUTPUT_LENGTH if fixed else LONGEST,
+                    fixed,
+                )
+                found = engines.take_turns(arguments.turns, case, warm_up=2)
+                for row in rows_of(size, part, case, found):
+                    show(row)
+                    rows.append(row)
+    memory = engines.close()
+    for name, peak in memory.items():
+        print(f"{name} {size}: {peak:.2f} GiB at most")
+    for row in rows:
+        row["peak_gib"] = round(
+            memory[f"{row['engine']} {row['precision']}"], 2
+        )
+    return rows
 
 
 if __name__ == "__main__":

@@ -13,14 +13,10 @@ is JSON.
 
 import argparse
 import json
-import multiprocessing
-import os
-import random
-import resource
 import statistics
-import time
 
 import numpy as np
+from turns import Engines, timed
 
 SIZES = {
     "tiny": {
@@ -236,56 +232,18 @@ def torch(sizes, batches, compiled=False):
     return epoch
 
 
-def work(engine, sizes, batches, connection):
-    """One engine in a process of its own, which trains when told to.
-
-    PyTorch's must not hold TensorFlow too: the two do not bear each other.
-    """
+def make_engine(name, sizes, batches):
+    """A function that trains on all batches and gives tokens a second."""
     tokens = sum(int((labels != PAD_ID).sum()) for _, labels, _ in batches)
     epoch = {
         "keras_transformer": ours,
         "keras_hub": keras_hub,
         "torch": torch,
         "torch.compile": lambda *given: torch(*given, compiled=True),
-    }[engine](sizes, batches)
+    }[name](sizes, batches)
     for _ in range(2):
         epoch()
-    connection.send("ready")
-    while connection.recv() == "go":
-        started = time.perf_counter()
-        epoch()
-        connection.send(tokens / (time.perf_counter() - started))
-    # Linux counts it in KiB.
-    connection.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
-
-
-def measure(size, engines, turns):
-    """Tokens a second in each turn, and peak memory in GiB, by engine."""
-    context = multiprocessing.get_context("spawn")
-    connections, processes = {}, []
-    batches = make_batches(SIZES[size]["vocab_size"])
-    for engine in engines:
-        connections[engine], end = context.Pipe()
-        process = context.Process(
-            target=work, args=(engine, SIZES[size], batches, end)
-        )
-        process.start()
-        end.close()  # Or nobody would notice that the process has failed.
-        processes.append(process)
-        connections[engine].recv()  # Ready.
-    speeds = {engine: [] for engine in engines}
-    order = random.Random(0)
-    for _ in range(turns):
-        for engine in order.sample(engines, len(engines)):
-            connections[engine].send("go")
-            speeds[engine].append(connections[engine].recv())
-    memory = {}
-    for engine, connection in connections.items():
-        connection.send("stop")
-        memory[engine] = connection.recv()
-    for process in processes:
-        process.join()
-    return speeds, memory
+    return lambda: tokens / timed(epoch)[1]
 
 
 def main():
@@ -296,15 +254,13 @@ def main():
         "--engines", nargs="+", choices=ENGINES, default=ENGINES
     )
     arguments = parser.parse_args()
-    # Threads that wait must not take time from the engine whose turn it is.
-    os.environ.update(
-        {"KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": "passive"},
-        TF_CPP_MIN_LOG_LEVEL="3",
-    )
     rows = []
     for size in arguments.sizes:
         engines = list(arguments.engines)
-        speeds, memory = measure(size, engines, arguments.turns)
+        batches = make_batches(SIZES[size]["vocab_size"])
+        running = Engines(make_engine, engines, SIZES[size], batches)
+        speeds = running.take_turns(arguments.turns)
+        memory = running.close()
         for engine in engines:
             ratio = statistics.median(
                 ours / theirs

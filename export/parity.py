@@ -87,6 +87,7 @@ RUNTIMES = {
     },
     "openvino": {
         "format": "onnx",
+        "runner": "openvino",
         "signatures": ("greedy", "beam", "score", "align"),
         "not_asked": {
             "sample": "it divides integers as floats, so its noise differs",
@@ -181,7 +182,7 @@ def ask(name, exports, questioner_of, sentences, environments):
     return check_parity(
         translator,
         exports[runtime["format"]],
-        runtime["format"],
+        runtime.get("runner", runtime["format"]),
         runtime["signatures"],
         questioner_of(tuple(sentences)),
         batch_sizes=(1, 7, 32),
@@ -244,9 +245,7 @@ def main():
             if why := missing(name):
                 skipped[name] = why
                 continue
-            report = ask(
-                name, exports, questioner_of, sentences, environments
-            )
+            report = ask(name, exports, questioner_of, sentences, environments)
             equal[name] = {s: r["equal"] for s, r in report.items()}
             largest = max(r["difference"] for r in report.values())
             print(f"{name}: scores within {largest:.1e}", flush=True)

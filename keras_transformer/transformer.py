@@ -239,12 +239,12 @@ class Transformer(keras.Model):
         """Embeds ids and adds positions (sections 3.4 and 3.5).
 
         Args:
-            token_ids: int tensor `(B, T)`.
+            token_ids: int tensor `(B, T)`; or `(R,)`, all at one position.
             embedding: `source_embedding` or `target_embedding`.
             start: int or int scalar tensor, position of the first id.
 
         Returns:
-            Float tensor `(B, T, D)`.
+            Float tensor `(B, T, D)` or `(R, D)`.
         """
         vectors = self.positional_encoding(embedding(token_ids), start=start)
         return self.embedding_dropout(vectors)
@@ -336,13 +336,11 @@ class Transformer(keras.Model):
             Logits `(R, V)`, the new caches, and the cross-attention weights
             `(B, H, K, S)` of the last layer.
         """
-        inputs = self.embed(
-            ops.expand_dims(token_ids, 1), self.target_embedding, position
-        )
+        inputs = self.embed(token_ids, self.target_embedding, position)
         states, caches, weights = self.decoder.step(
             inputs, sentence["memory"], sentence["mask"], caches, position
         )
-        return self.project(ops.squeeze(states, 1)), caches, weights
+        return self.project(states), caches, weights
 
     def get_config(self):
         return {

@@ -14,7 +14,8 @@ from keras_transformer.decoding.state import (
 )
 
 # The done sentences leave once they are one in so many of the running ones.
-# More would copy more often, fewer keep more of them (benchmarks/decode.py).
+# More would copy more often, fewer keep more of them
+# (benchmarks/decode_self.py).
 LEAVE_TOGETHER = 8
 
 

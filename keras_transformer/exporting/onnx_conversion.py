@@ -2,12 +2,14 @@
 
 import logging
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.signatures import input_specs
-from keras_transformer.exporting.onnx_loops import tidy_loops
+from keras_transformer.exporting.onnx_loops import rename, tidy_loops
 from keras_transformer.exporting.onnx_names import shorten_names
+from keras_transformer.exporting.onnx_norms import fuse_norms, remove_unused
 
 OPSET = 18
 _INT = 2  # onnx.AttributeProto.INT
@@ -23,19 +25,37 @@ _PASSES = (
 )
 
 
-def convert(function, signature):
+def convert(function, signature, variables):
     """Converts a function, loops and all.
 
     Args:
         function: `tf.function` of `as_function`.
         signature: its `Signature`.
+        variables: list of the Keras variables that it may read. They bypass
+            the converter, which would copy each several times.
 
     Returns:
         `onnx.ModelProto` whose inputs, outputs, axes and defaults are those
         of the signature.
     """
-    model = _convert(function.get_concrete_function(*input_specs(signature)))
+    specs = input_specs(signature)
+    names = {f"variable_{i}": variable for i, variable in enumerate(variables)}
+    weights = [
+        tf.TensorSpec(variable.shape, variable.dtype, name)
+        for name, variable in names.items()
+    ]
+
+    @tf.function(autograph=False)
+    def with_weights(*values):
+        inputs, values = values[: len(specs)], values[len(specs) :]
+        with keras.StatelessScope(zip(variables, values, strict=True)):
+            return function.python_function(*inputs)
+
+    model = _convert(with_weights.get_concrete_function(*specs, *weights))
+    _fill_in(model.graph, names)
     tidy_loops(model.graph)
+    fuse_norms(model.graph)
+    remove_unused(model.graph)
     _keep_empty_axes(model.graph)
     _follow(signature, model.graph)
     shorten_names(model.graph)
@@ -47,14 +67,17 @@ def _convert(function):
 
     # Its warnings are about shapes of loop variables, which runtimes infer.
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
-    inputs = [t.name for t in function.inputs if t.dtype != tf.resource]
+    inputs = [t.name for t in function.inputs]
     outputs = [t.name for t in function.outputs]
     # TensorFlow lists the outputs of a dict by name.
     names = sorted(function.structured_outputs)
     with tf.device("/cpu:0"):
-        frozen = tf_loader.from_function(function, inputs, outputs)
+        definition = _without_lowering(function)
+        with tf.Graph().as_default():
+            tf.import_graph_def(definition, name="")
+            optimized = tf_loader.tf_optimize(inputs, outputs, definition)
         with tf.Graph().as_default() as graph:
-            tf.import_graph_def(frozen, name="")
+            tf.import_graph_def(optimized, name="")
             converted = tfonnx.process_tf_graph(
                 graph,
                 opset=OPSET,
@@ -69,6 +92,39 @@ def _convert(function):
             for name in _PASSES:
                 converted = getattr(optimizer, name)().optimize(converted, 0)
             return converted.make_model("keras_transformer")
+
+
+def _without_lowering(function):
+    """The graph of a function, with loops that optimisers leave as they are.
+
+    tf2onnx's own loader does so while it makes variables constants, of which
+    there are none here.
+    """
+    definition = function.graph.as_graph_def(add_shapes=True)
+    parts = [
+        definition.node,
+        *(f.node_def for f in definition.library.function),
+    ]
+    for node in (node for part in parts for node in part):
+        node.attr.pop("_lower_using_switch_merge", None)
+    return definition
+
+
+def _fill_in(graph, variables):
+    """Turns inputs into constants with the values of variables, by name."""
+    import onnx
+
+    inputs = [value for value in graph.input if value.name not in variables]
+    for value in graph.input:
+        if value.name in variables:
+            variable = variables[value.name]
+            array = keras.ops.convert_to_numpy(variable)
+            graph.initializer.append(
+                onnx.numpy_helper.from_array(array, variable.path)
+            )
+            rename(graph, value.name, variable.path)
+    del graph.input[:]
+    graph.input.extend(inputs)
 
 
 def _select(context, node, name, args):

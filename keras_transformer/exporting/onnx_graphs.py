@@ -80,7 +80,11 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     if precision == "float16":
         translator = rounded_translator(translator)
     models = {
-        name: convert(getattr(translator.generator, name), SIGNATURES[name])
+        name: convert(
+            getattr(translator.generator, name),
+            SIGNATURES[name],
+            translator.transformer.variables,
+        )
         for name in TOKEN_SIGNATURES
     }
     for name, model in models.items():

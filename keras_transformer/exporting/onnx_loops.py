@@ -58,17 +58,23 @@ def _hoist_invariants(loop, body, graph):
         if results[1 + i] != inside or loop.output[i] in wanted:
             continue
         del body.input[2 + i], body.output[1 + i]
-        _rename(body, inside, outside)
-        _rename(graph, loop.output[i], outside)
+        rename(body, inside, outside)
+        rename(graph, loop.output[i], outside)
         del loop.input[2 + i], loop.output[i]
 
 
-def _rename(graph, old, new):
-    """Renames what the nodes of a graph, and those within them, read."""
+def rename(graph, old, new):
+    """Renames what the nodes of a graph, and those within them, read.
+
+    Args:
+        graph: `onnx.GraphProto`; changed in place.
+        old: str, the name of a value.
+        new: str, that of another.
+    """
     for node in graph.node:
         for i, name in enumerate(node.input):
             if name == old:
                 node.input[i] = new
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _rename(attribute.g, old, new)
+                rename(attribute.g, old, new)

@@ -2,8 +2,6 @@
 
 import hashlib
 
-import numpy as np
-
 WEIGHTS = "weights.bin"
 
 # Smaller tensors (scalars, shapes, indices) stay in the graph: shape
@@ -23,38 +21,10 @@ def share_weights(models, folder):
     places = {}
     with open(folder / WEIGHTS, "wb") as stream:
         for name, model in models.items():
-            _transpose_what_is_there(model.graph, places)
             for tensor in _tensors(model.graph):
                 if len(tensor.raw_data) >= _SMALLEST:
                     _move(tensor, stream, places)
             (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
-
-
-def _transpose_what_is_there(graph, places):
-    """Reads matrices whose transpose is in the file from there.
-
-    A converter stores a tied embedding, which is also the projection of the
-    output, once more in a graph that reads it the other way round only.
-    """
-    for tensor in graph.initializer:
-        if len(tensor.dims) != 2 or len(tensor.raw_data) < _SMALLEST:
-            continue
-        array = np.frombuffer(tensor.raw_data, np.uint8)
-        array = array.reshape(*tensor.dims, -1).swapaxes(0, 1)
-        data = array.tobytes()
-        if hashlib.sha256(data).digest() not in places:
-            continue
-        name = tensor.name
-        tensor.name = f"{name}_transposed"
-        tensor.raw_data = data
-        tensor.dims[:] = reversed(tensor.dims)
-        node = graph.node.add(op_type="Transpose", name=f"{name}_transpose")
-        node.input.append(tensor.name)
-        node.output.append(name)
-        # Before all that read it.
-        nodes = list(graph.node)
-        del graph.node[:]
-        graph.node.extend([nodes[-1], *nodes[:-1]])
 
 
 def _tensors(graph):

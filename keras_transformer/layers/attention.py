@@ -193,8 +193,8 @@ class MultiHeadAttention(keras.layers.Layer):
         for each new position (self-attention), and keeps the result.
 
         Args:
-            value: float tensor `(B, S, D_v)`.
-            key: float tensor `(B, S, D_k)`, by default `value`.
+            value: float tensor `(B, S, D_v)`, or `(B, D_v)`: one position.
+            key: float tensor like it, `(..., D_k)`, by default `value`.
 
         Returns:
             `KeysValues`.
@@ -205,39 +205,56 @@ class MultiHeadAttention(keras.layers.Layer):
             self._split_heads(value, self.value_projection, self.d_v),
         )
 
-    def attend(self, query, keys_values, attention_mask=None, training=None):
+    def attend(
+        self,
+        query,
+        keys_values,
+        attention_mask=None,
+        training=None,
+        batch=None,
+    ):
         """Reads projected keys and values.
 
         Args:
-            query: float tensor `(B, T, D_q)`.
+            query: float tensor `(B, T, D_q)`; or `(R, D_q)`, `R` a multiple
+                of `B`: `R / B` queries to each row of keys and values.
             keys_values: `KeysValues`.
             attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
                 None.
             training: bool, whether dropout is on.
+            batch: int or scalar tensor, the `B` of a query `(R, D_q)`; None
+                if `R = B`.
 
         Returns:
-            Outputs `(B, T, D)` and weights `(B, H, T, S)`.
+            Outputs `(B, T, D)` or `(R, D)`, and weights `(B, H, T, S)`.
         """
         outputs, weights = scaled_dot_product_attention(
-            self._split_heads(query, self.query_projection, self.d_k),
+            self._split_heads(query, self.query_projection, self.d_k, batch),
             *keys_values,
             attention_mask,
             dropout=lambda w: self.weights_dropout(w, training=training),
             return_weights=True,
         )
-        outputs = ops.transpose(outputs, (0, 2, 1, 3))  # (B, T, H, d_v)
-        batch, length = ops.shape(query)[0], ops.shape(query)[1]
-        outputs = ops.reshape(
-            outputs, (batch, length, self.num_heads * self.d_v)
-        )
+        outputs = self._join_heads(outputs, ops.shape(query), batch)
         return self.output_projection(outputs), weights
 
-    def _split_heads(self, inputs, projection, width):
-        batch, length = ops.shape(inputs)[0], ops.shape(inputs)[1]
-        heads = ops.reshape(
-            projection(inputs), (batch, length, self.num_heads, width)
-        )
-        return ops.transpose(heads, (0, 2, 1, 3))  # (B, H, T, width)
+    def _split_heads(self, inputs, projection, width, batch=None):
+        """Gives `(B, H, T, width)`; what has no axis of positions has one."""
+        # The axes are those of the inputs: converters lose those of what is
+        # projected. No -1 where all may be 0, from which nothing follows.
+        states = projection(inputs)
+        if len(inputs.shape) == 2 and batch is None:
+            return ops.reshape(states, (-1, self.num_heads, 1, width))
+        axes = (batch, -1) if len(inputs.shape) == 2 else ops.shape(inputs)[:2]
+        heads = ops.reshape(states, (*axes, self.num_heads, width))
+        return ops.transpose(heads, (0, 2, 1, 3))
+
+    def _join_heads(self, heads, query_shape, batch):
+        """The way back: `(B, T, H * d_v)` or `(R, H * d_v)`."""
+        axes = (-1,) if len(query_shape) == 2 else query_shape[:2]
+        if len(query_shape) == 3 or batch is not None:
+            heads = ops.transpose(heads, (0, 2, 1, 3))
+        return ops.reshape(heads, (*axes, self.num_heads * self.d_v))
 
     def get_config(self):
         return {

@@ -98,14 +98,14 @@ class Decoder(keras.layers.Layer):
         """Decodes one position through all layers.
 
         Args:
-            inputs: float tensor `(R, 1, D)`, as in `DecoderLayer.step`.
+            inputs: float tensor `(R, D)`, as in `DecoderLayer.step`.
             memory: the list of `project_memory`.
             memory_mask: bool tensor `(B, 1, S)`, or None.
             caches: list with the cache of each layer.
             position: int scalar tensor.
 
         Returns:
-            Outputs `(R, 1, D)`, the new list of caches, and the
+            Outputs `(R, D)`, the new list of caches, and the
             cross-attention weights `(B, H, K, S)` of the last layer.
         """
         states, new_caches, weights = inputs, [], None

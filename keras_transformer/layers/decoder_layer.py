@@ -141,8 +141,8 @@ class DecoderLayer(keras.layers.Layer):
         """Decodes one position.
 
         Args:
-            inputs: float tensor `(R, 1, D)`. `R` is a multiple `B * K` of
-                the number of sentences; row `b * K + k` is hypothesis `k` of
+            inputs: float tensor `(R, D)`. `R` is a multiple `B * K` of the
+                number of sentences; row `b * K + k` is hypothesis `k` of
                 sentence `b`.
             memory: `KeysValues` of `cross_attention.project`, for `B` rows.
             memory_mask: bool tensor `(B, 1, S)`, or None.
@@ -150,7 +150,7 @@ class DecoderLayer(keras.layers.Layer):
             position: int scalar tensor.
 
         Returns:
-            Outputs `(R, 1, D)`, the cache with this position in it, and the
+            Outputs `(R, D)`, the cache with this position in it, and the
             cross-attention weights `(B, H, K, S)`.
         """
 
@@ -172,15 +172,16 @@ class DecoderLayer(keras.layers.Layer):
         """Runs the three sublayers: the one path of training and decoding.
 
         Args:
-            inputs: float tensor `(R, T, D)`, `R` a multiple of `B`.
-            self_attend: the first sublayer, a function `(R, T, D)` to the
-                same; what it may look at is all that decoding changes.
+            inputs: float tensor `(B, T, D)`, or `(R, D)`, one position of
+                `R / B` hypotheses of each sentence.
+            self_attend: the first sublayer, a function of such a tensor to
+                the same; what it may look at is all that decoding changes.
             memory: `KeysValues` for `B` rows.
             memory_mask: bool tensor that broadcasts to `(B, T, S)`, or None.
             training: bool, whether dropout is on.
 
         Returns:
-            Outputs `(R, T, D)` and the cross-attention weights.
+            Outputs like the inputs, and the cross-attention weights.
         """
         weights = None
 
@@ -188,14 +189,16 @@ class DecoderLayer(keras.layers.Layer):
             nonlocal weights
             # The hypotheses of a sentence are just more queries to the same
             # memory, so its keys and values are never copied for each.
-            shape = ops.shape(states)
-            queries = ops.reshape(
-                states, (ops.shape(memory.keys)[0], -1, states.shape[-1])
-            )
             outputs, weights = self.cross_attention.attend(
-                queries, memory, memory_mask, training=training
+                states,
+                memory,
+                memory_mask,
+                training=training,
+                batch=ops.shape(
+                    memory.keys if memory_mask is None else memory_mask
+                )[0],
             )
-            return ops.reshape(outputs, shape)
+            return outputs
 
         def think(states):
             return self.feed_forward(states, training=training)

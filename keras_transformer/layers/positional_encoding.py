@@ -36,12 +36,13 @@ class PositionalEncoding(keras.layers.Layer):
     positions start at 0. Different: nothing; odd widths work too.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`, embeddings already times `sqrt(D)`.
-        start: int or int scalar tensor, the position of `inputs[:, 0]`. Zero
+        inputs: float tensor `(B, T, D)`, embeddings already times `sqrt(D)`;
+            or `(R, D)`, all at one position.
+        start: int or int scalar tensor, the position of the first. Zero
             when training; the step number when decoding token by token.
 
     Returns:
-        Tensor `(B, T, D)` in the compute dtype. The waves are computed in
+        Tensor like the inputs in the compute dtype. The waves are computed in
         float32 whatever the dtype policy, because float16 cannot tell
         position 2048 from 2049. A Keras mask on `inputs` passes through.
 
@@ -61,6 +62,7 @@ class PositionalEncoding(keras.layers.Layer):
         self.d_model = input_shape[-1]
 
     def call(self, inputs, start=0):
-        positions = start + ops.arange(ops.shape(inputs)[1])
+        length = 1 if len(inputs.shape) == 2 else ops.shape(inputs)[1]
+        positions = start + ops.arange(length)
         encoding = positional_encoding(positions, self.d_model)
         return inputs + ops.cast(encoding, inputs.dtype)
