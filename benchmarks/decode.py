@@ -1,12 +1,12 @@
-"""How fast decoding is: `python benchmarks/decode.py --data DATA`.
+"""How fast decoding is: `python benchmarks/decode.py --source FILE`.
 
 The same random weights in ONNX Runtime and TensorFlow (what this project
 exports), CTranslate2, KerasHub's samplers compiled by XLA, and Hugging Face's
 Marian model, two threads each:
 
 - "fixed": random sources of 25 ids, 30 ids of output, eos forbidden;
-- "natural": sentences of Multi30k (DATA holds test_2016_flickr.en), as long as
-  they come, up to 50 ids; a hypothesis may end.
+- "natural": sentences of FILE, such as test_2016_flickr.en of Multi30k, as long
+  as they come; outputs end by themselves or at 50 ids.
 
 Beam search ranks by `length ^ 0.6` and stops at as many ends as beams. Each
 engine has a process of its own, and in each turn they run one after the other,
@@ -129,7 +129,7 @@ def show(row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", required=True, help="folder of Multi30k")
+    parser.add_argument("--source", required=True, help="file of sentences")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument(
         "--engines", nargs="+", choices=ENGINES, default=ENGINES
@@ -148,16 +148,16 @@ def main():
         rows = []
         for size in arguments.sizes:
             if not (folder / size).exists():
-                make_model(size, arguments.data, folder / size)
+                make_model(size, arguments.source, folder / size)
             rows += benchmark(size, folder / size, arguments)
     print(json.dumps({"rows": rows}))
 
 
-def make_model(size, data, folder):
+def make_model(size, source, folder):
     """Writes the model, in a process that ends before all others begin."""
     script = pathlib.Path(__file__).with_name("decode_model.py")
     subprocess.run(
-        [sys.executable, script, size, data, folder],
+        [sys.executable, script, size, source, folder],
         check=True,
         env={**os.environ, **QUIET},
     )

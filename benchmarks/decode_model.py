@@ -142,10 +142,10 @@ def _norm(weights, prefix, add_norm):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("size", choices=SIZES)
-    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("source", help="file of sentences")
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
-    lines = read_lines(arguments.data / "test_2016_flickr.en")
+    lines = read_lines(arguments.source)
     beside = arguments.folder.with_suffix(".part")
     make(arguments.size, lines, beside)
     beside.rename(arguments.folder)

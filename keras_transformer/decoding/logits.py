@@ -70,7 +70,7 @@ def log_prob_of(logits, token_ids):
     return tf.where(chosen > IMPOSSIBLE, log_prob, IMPOSSIBLE)
 
 
-def which_occur(token_ids, vocab_size):
+def which_occur(token_ids, vocab_size, counts=True):
     """Marks the ids of a vocabulary that are among some.
 
     Counted, because runtimes differ in what they do where one place is
@@ -79,6 +79,7 @@ def which_occur(token_ids, vocab_size):
     Args:
         token_ids: int32 `(R, M)`, each in [0, `V`).
         vocab_size: int or int32 scalar, `V`.
+        counts: bool, broadcasts to `(R, M)`, which of them count.
 
     Returns:
         bool `(R, V)`.
@@ -86,7 +87,8 @@ def which_occur(token_ids, vocab_size):
     rows = tf.range(tf.shape(token_ids)[0])[:, None] + tf.zeros_like(token_ids)
     places = tf.stack([rows, token_ids], axis=2)
     shape = tf.stack([tf.shape(token_ids)[0], vocab_size])
-    return tf.scatter_nd(places, tf.ones_like(token_ids), shape) > 0
+    ones = tf.cast(counts, tf.int32) + tf.zeros_like(token_ids)
+    return tf.scatter_nd(places, ones, shape) > 0
 
 
 def mask_forbidden(logits, forbidden_ids, pad_id):

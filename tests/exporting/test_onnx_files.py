@@ -157,7 +157,8 @@ def external_data(path):
             assert place.pop("location") == WEIGHTS
             place = (int(place["offset"]), int(place["length"]))
             places[place] = tuple(tensor.dims)
-        else:
+        elif tensor.data_type != onnx.TensorProto.INT32:
+            # The ids of a vocabulary are no weights.
             assert len(tensor.raw_data) < 1024
     return places
 

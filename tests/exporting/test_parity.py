@@ -248,7 +248,7 @@ def test_a_wrong_interface_is_described(change, message):
 def quick(monkeypatch, exported):
     """Makes exports skip the conversion: they write what was written."""
 
-    def convert(function, signature):
+    def convert(function, signature, variables):
         [name] = [n for n in TOKEN_SIGNATURES if SIGNATURES[n] is signature]
         return onnx.load(exported["onnx"] / f"{name}.onnx")
 
