@@ -18,7 +18,6 @@ last line of output is JSON.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -28,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 from decode_engines import make_engine
-from turns import QUIET, Engines
+from turns import Engines
 
 ENGINES = (
     "onnxruntime float32",
@@ -156,11 +155,7 @@ def main():
 def make_model(size, source, folder):
     """Writes the model, in a process that ends before all others begin."""
     script = pathlib.Path(__file__).with_name("decode_model.py")
-    subprocess.run(
-        [sys.executable, script, size, source, folder],
-        check=True,
-        env={**os.environ, **QUIET},
-    )
+    subprocess.run([sys.executable, script, size, source, folder], check=True)
 
 
 def benchmark(size, folder, arguments):

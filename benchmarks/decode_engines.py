@@ -50,8 +50,8 @@ def _cut(row):
 
 def _options(case):
     options = {"max_length": np.array(case.length, "int32")}
-    if case.fixed:
-        options["min_length"] = options["max_length"]
+    if case.fixed:  # Not even at its end.
+        options["min_length"] = np.array(case.length + 1, "int32")
     if case.beam > 1:
         options.update(
             beam_size=np.array(case.beam, "int32"),
@@ -74,6 +74,7 @@ def onnxruntime(folder, precision):
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
+    options.log_severity_level = 3  # It warns of every default.
     sessions = {
         name: onnxruntime.InferenceSession(
             folder / f"onnx_{precision}" / f"{name}.onnx",

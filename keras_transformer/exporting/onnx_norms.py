@@ -9,27 +9,15 @@ from onnx import helper, numpy_helper
 from keras_transformer.exporting.onnx_loops import graphs_of
 from keras_transformer.exporting.onnx_nodes import set_nodes
 
-
-def _norm(gamma, beta):
-    """What `keras.layers.LayerNormalization` becomes.
-
-    A pattern is (operator, inputs...); a string names what it stands for, and
-    stands for the same wherever it occurs.
-    """
-    centred = ("Sub", "x", "mean")
-    variance = ("ReduceMean", ("Mul", centred, centred), "axes")
-    deviation = ("Sqrt", ("Add", variance, "epsilon"))
-    scale = ("Mul", ("Reciprocal", deviation), gamma)
-    shift = ("Add", ("Mul", ("Neg", "mean"), scale), beta)
-    return ("Add", ("Mul", "x", scale), shift)
-
-
+# What `keras.layers.LayerNormalization` becomes, as (operator, inputs...). A
+# string names what it stands for, and stands for the same wherever it occurs.
+_CENTRED = ("Sub", "x", "mean")
+_VARIANCE = ("ReduceMean", ("Mul", _CENTRED, _CENTRED), "axes")
+_DEVIATION = ("Sqrt", ("Add", _VARIANCE, "epsilon"))
+_SCALE = ("Mul", ("Reciprocal", _DEVIATION), ("Reshape", "gamma", "shape"))
+_SHIFT = ("Add", ("Mul", ("Neg", "mean"), _SCALE), ("Reshape", "beta", "same"))
+_NORM = ("Add", ("Mul", "x", _SCALE), _SHIFT)
 _MEAN = ("ReduceMean", "x", "axes of mean")
-# Outside of loops the converter has computed the reshapes.
-_NORMS = (
-    _norm(("Reshape", "gamma", "shape"), ("Reshape", "beta", "shape of beta")),
-    _norm("gamma", "beta"),
-)
 
 
 def fuse_norms(graph):
@@ -48,12 +36,12 @@ def fuse_norms(graph):
     for part in graphs_of(graph):
         makers = {name: node for node in part.node for name in node.output}
         for node in part.node:
-            found = _find_norm(node, makers)
-            if found is None:
+            found = {}
+            if not (
+                _matches(node.output[0], _NORM, makers, found)
+                and _matches(found["mean"], _MEAN, makers, found)
+            ):
                 continue
-            for name in (found["gamma"], found["beta"]):
-                if name in constants:  # As (1, 1, D), where it was computed.
-                    del constants[name].dims[:-1]
             epsilon = numpy_helper.to_array(constants[found["epsilon"]])
             fused = helper.make_node(
                 "LayerNormalization",
@@ -63,17 +51,6 @@ def fuse_norms(graph):
                 epsilon=float(epsilon),
             )
             node.CopyFrom(fused)
-
-
-def _find_norm(node, makers):
-    """Gives what the names of `_norm` stand for if a node ends one, or None."""
-    for pattern in _NORMS:
-        found = {}
-        if _matches(node.output[0], pattern, makers, found) and _matches(
-            found["mean"], _MEAN, makers, found
-        ):
-            return found
-    return None
 
 
 def _matches(name, pattern, makers, found):
