@@ -11,7 +11,8 @@ from turns import timed
 
 THREADS = 2
 PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
-# All engines: `length ^ alpha`, and a stop at as many ends as there are beams.
+# Of `length ^ alpha`, with a stop at as many ends as there are beams; KerasHub
+# has neither.
 LENGTH_PENALTY = 0.6
 NEVER = -1e9
 

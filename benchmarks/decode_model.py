@@ -1,14 +1,15 @@
 """The model that all engines of `decode.py` decode with, as each reads it.
 
 Its weights are random. It has an output bias, so that pad, bos and unknown are
-never generated, as by a trained model, and so that sentences end about when
-their sources do.
+never generated, as by a trained model, and so that outputs end, some early and
+some late.
 """
 
 import argparse
 import json
 import pathlib
 import random
+import shutil
 
 import keras
 import numpy as np
@@ -147,6 +148,7 @@ def main():
     arguments = parser.parse_args()
     lines = read_lines(arguments.source)
     beside = arguments.folder.with_suffix(".part")
+    shutil.rmtree(beside, ignore_errors=True)
     make(arguments.size, lines, beside)
     beside.rename(arguments.folder)
 

@@ -16,12 +16,12 @@ line of output is JSON.
 import argparse
 import json
 import statistics
-import time
 from unittest import mock
 
 import keras
 import numpy as np
 import tensorflow as tf
+from turns import timed
 
 from keras_transformer import SearchState, Transformer, beam_search
 from keras_transformer.decoding import rows
@@ -72,22 +72,20 @@ def decoder(transformer, options=(), leave=True):
 
     def decode(source_ids, **given):
         not_pad = tf.cast(source_ids != transformer.pad_id, tf.int32)
-        return beam_search(
-            step,
-            SearchState(*transformer.start(source_ids)),
-            tf.reduce_sum(not_pad, axis=1),
-            beam_size=BEAM,
-            forbidden_ids=range(3),
-            **given,
-        )._asdict()
+        together = rows.LEAVE_TOGETHER if leave else 1
+        with mock.patch.object(rows, "LEAVE_TOGETHER", together):
+            return beam_search(
+                step,
+                SearchState(*transformer.start(source_ids)),
+                tf.reduce_sum(not_pad, axis=1),
+                beam_size=BEAM,
+                forbidden_ids=range(3),
+                **given,
+            )._asdict()
 
     source_ids = SIGNATURES["beam"].inputs[0]
     signature = Signature((source_ids, *options), SIGNATURES["beam"].outputs)
-    function = as_function(decode, signature)
-    together = rows.LEAVE_TOGETHER if leave else 1
-    with mock.patch.object(rows, "LEAVE_TOGETHER", together):
-        function.get_concrete_function()
-    return function, signature
+    return as_function(decode, signature), signature
 
 
 def sources(lengths):
@@ -149,9 +147,7 @@ def compare_with_itself(repeats):
         for repeat in range(-1, repeats):  # The first is to warm up.
             for key in order.permutation(list(runs)).tolist():
                 key = tuple(key)
-                started = time.perf_counter()
-                found = runs[key](source_ids)
-                elapsed = time.perf_counter() - started
+                found, elapsed = timed(runs[key], source_ids)
                 if found[:, 0].tolist() != expected.tolist():
                     raise RuntimeError(f"{key}: lengths {found[:, 0]}")
                 if repeat >= 0:

@@ -10,8 +10,8 @@ import random
 import resource
 import time
 
-# Threads wait busily for more work, some for a fifth of a second; then they
-# take no time from the engine whose turn it is.
+# Threads wait busily for more work, some for a fifth of a second; after such a
+# pause they take no time from the engine whose turn it is.
 PAUSE = 0.3
 
 
@@ -32,7 +32,9 @@ class Engines:
         for name in names:
             self._connections[name], end = context.Pipe()
             process = context.Process(
-                target=_serve, args=(make, name, arguments, end)
+                target=_serve,
+                args=(make, name, arguments, end),
+                daemon=True,  # If one fails, the others must not go on waiting.
             )
             process.start()
             end.close()  # Or nobody would notice that the process has failed.

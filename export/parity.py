@@ -52,7 +52,8 @@ FORMATS = {
     "ctranslate2": export_ctranslate2,
 }
 # What each reads, what it can be asked and why not the rest, and how it is run:
-# in Python, in an environment with these packages, or by a program of Node.
+# in Python, by the runner of that name or of its format, in an environment with
+# these packages, or by a program of Node.
 RUNTIMES = {
     "tensorflow": {
         "format": "saved_model",
@@ -184,7 +185,7 @@ def ask(name, exports, questioner_of, sentences, environments):
         exports[runtime["format"]],
         runtime.get("runner", runtime["format"]),
         runtime["signatures"],
-        questioner_of(tuple(sentences)),
+        questioner=questioner_of(tuple(sentences)),
         batch_sizes=(1, 7, 32),
         every_option=True,
         questions=runtime.get("questions"),

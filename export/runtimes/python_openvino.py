@@ -14,7 +14,7 @@ import openvino
 import sentencepiece
 
 SETTINGS = {
-    # Float32 as it says, on CPUs that could do with less, too.
+    # Even where the CPU would choose bfloat16.
     "INFERENCE_PRECISION_HINT": "f32",
     # Its fused attention goes wrong from the 16th step of a loop on.
     "SNIPPETS_MODE": "DISABLE",

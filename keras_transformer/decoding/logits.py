@@ -17,7 +17,7 @@ def log_normalizer(logits):
     """
     # As tf.reduce_logsumexp, with fewer operators: this is in every step.
     largest = tf.reduce_max(logits, axis=-1, keepdims=True)
-    largest = tf.where(largest > IMPOSSIBLE, largest, 0.0)
+    largest = tf.where(tf.abs(largest) < -IMPOSSIBLE, largest, 0.0)
     rest = tf.reduce_sum(tf.exp(logits - largest), axis=-1, keepdims=True)
     return tf.math.log(rest) + largest
 
@@ -87,8 +87,8 @@ def which_occur(token_ids, vocab_size, counts=True):
     rows = tf.range(tf.shape(token_ids)[0])[:, None] + tf.zeros_like(token_ids)
     places = tf.stack([rows, token_ids], axis=2)
     shape = tf.stack([tf.shape(token_ids)[0], vocab_size])
-    ones = tf.cast(counts, tf.int32) + tf.zeros_like(token_ids)
-    return tf.scatter_nd(places, ones, shape) > 0
+    amounts = tf.cast(counts, tf.int32) + tf.zeros_like(token_ids)
+    return tf.scatter_nd(places, amounts, shape) > 0
 
 
 def mask_forbidden(logits, forbidden_ids, pad_id):

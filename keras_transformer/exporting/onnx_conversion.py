@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras_transformer.decoding.signatures import input_specs
 from keras_transformer.exporting.onnx_loops import rename, tidy_loops
 from keras_transformer.exporting.onnx_names import shorten_names
-from keras_transformer.exporting.onnx_norms import fuse_norms, remove_unused
 
 OPSET = 18
 _INT = 2  # onnx.AttributeProto.INT
@@ -38,6 +37,10 @@ def convert(function, signature, variables):
         `onnx.ModelProto` whose inputs, outputs, axes and defaults are those
         of the signature.
     """
+    # They import onnx, which an installation may lack.
+    from keras_transformer.exporting.onnx_nodes import remove_unused
+    from keras_transformer.exporting.onnx_norms import fuse_norms
+
     specs = input_specs(signature)
     names = {f"variable_{i}": variable for i, variable in enumerate(variables)}
     weights = [

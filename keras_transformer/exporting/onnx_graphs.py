@@ -39,8 +39,9 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     cuts a text at a NUL.
 
     For JavaScript there are the tokenizers as `source_tokenizer.json` and
-    `target_tokenizer.json`, and `greedy.explicit.onnx` and so on, whose
-    options have no default: its runtime cannot feed an input that has one.
+    `target_tokenizer.json`; for it and OpenVINO `greedy.explicit.onnx` and so
+    on, whose options have no default, since these runtimes cannot feed an
+    input that has one.
 
     Args:
         translator: `Translator`.

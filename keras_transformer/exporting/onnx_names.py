@@ -4,9 +4,8 @@ import re
 
 from keras_transformer.exporting.onnx_loops import graphs_of
 
-# What TensorFlow adds where it inlines a function, and to reads of variables.
+# What TensorFlow adds where it inlines a function.
 _NOISE = re.compile(r"_tfg_inlined_\w+(/\w*_tfg_inlined\w*)*|:0$")
-_READ = re.compile(r"(/Cast)?/ReadVariableOp$")
 
 
 def shorten_names(graph):
@@ -21,7 +20,7 @@ def shorten_names(graph):
     parts = list(graphs_of(graph))
     for name in (name for part in parts for name in _names(part)):
         if name not in short:
-            plain = _READ.sub("", _NOISE.sub("", name)) or "value"
+            plain = _NOISE.sub("", name) or "value"
             short[name] = _free(plain, taken)
             taken.add(short[name])
     for part in parts:

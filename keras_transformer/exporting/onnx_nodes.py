@@ -3,6 +3,8 @@
 import numpy as np
 from onnx import NodeProto, helper, numpy_helper
 
+from keras_transformer.exporting.onnx_loops import graphs_of
+
 
 class NodeMaker:
     """Collects nodes; calling it adds one and gives the name of its output.
@@ -37,3 +39,31 @@ def set_nodes(graph, nodes):
     nodes = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def remove_unused(graph):
+    """Removes nodes and initializers that nothing reads.
+
+    Args:
+        graph: `onnx.GraphProto`; it and those within it are changed in place.
+    """
+    parts = list(graphs_of(graph))
+    while True:
+        read = {
+            name for part in parts for node in part.node for name in node.input
+        }
+        read |= {value.name for part in parts for value in part.output}
+        changed = False
+        for part in parts:
+            for i in reversed(range(len(part.node))):
+                if not read.intersection(part.node[i].output):
+                    del part.node[i]
+                    changed = True
+        if not changed:
+            break
+        parts = list(graphs_of(graph))  # Some may be gone.
+    read |= {value.name for value in graph.input}  # Those are defaults.
+    for part in parts:
+        for i in reversed(range(len(part.initializer))):
+            if part.initializer[i].name not in read:
+                del part.initializer[i]

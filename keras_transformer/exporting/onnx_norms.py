@@ -7,7 +7,6 @@ find it in the way that Keras orders them.
 from onnx import helper, numpy_helper
 
 from keras_transformer.exporting.onnx_loops import graphs_of
-from keras_transformer.exporting.onnx_nodes import set_nodes
 
 # What `keras.layers.LayerNormalization` becomes, as (operator, inputs...). A
 # string names what it stands for, and stands for the same wherever it occurs.
@@ -23,7 +22,7 @@ _MEAN = ("ReduceMean", "x", "axes of mean")
 def fuse_norms(graph):
     """Replaces the steps of each layer norm by `LayerNormalization`.
 
-    What only they read is left to `remove_unused`.
+    What only they read is left to `onnx_nodes.remove_unused`.
 
     Args:
         graph: `onnx.GraphProto`; it and those within it are changed in place.
@@ -42,7 +41,13 @@ def fuse_norms(graph):
                 and _matches(found["mean"], _MEAN, makers, found)
             ):
                 continue
-            epsilon = numpy_helper.to_array(constants[found["epsilon"]])
+            axes, other_axes, epsilon = (
+                numpy_helper.to_array(constants[found[name]])
+                for name in ("axes", "axes of mean", "epsilon")
+            )
+            # The one operator always takes the last axis.
+            if axes.tolist() != other_axes.tolist() or axes.size != 1:
+                continue
             fused = helper.make_node(
                 "LayerNormalization",
                 [found["x"], found["gamma"], found["beta"]],
@@ -68,34 +73,3 @@ def _matches(name, pattern, makers, found):
             for each, part in zip(node.input, inputs, strict=True)
         )
     )
-
-
-def remove_unused(graph):
-    """Removes nodes and initializers that nothing reads.
-
-    Args:
-        graph: `onnx.GraphProto`; it and those within it are changed in place.
-    """
-    while True:
-        read = {
-            name
-            for part in graphs_of(graph)
-            for node in part.node
-            for name in node.input
-        }
-        read |= {v.name for part in graphs_of(graph) for v in part.output}
-        removed = 0
-        for part in graphs_of(graph):
-            kept = [
-                node for node in part.node if read.intersection(node.output)
-            ]
-            if len(kept) < len(part.node):
-                removed += len(part.node) - len(kept)
-                set_nodes(part, kept)
-        if not removed:
-            break
-    read |= {value.name for value in graph.input}  # Those are defaults.
-    for part in graphs_of(graph):
-        for tensor in [*part.initializer]:
-            if tensor.name not in read:
-                part.initializer.remove(tensor)

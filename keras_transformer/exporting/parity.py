@@ -37,6 +37,7 @@ def check_parity(
     questions=None,
     python=sys.executable,
     run=None,
+    questioner=None,
 ):
     """Counts the sentences that an export decodes as the Translator does.
 
@@ -50,9 +51,8 @@ def check_parity(
         runner: "onnx", "saved_model", "litert", "openvino" or "ctranslate2";
             with `run` any name.
         signatures: list of names of signatures.
-        sentences: list of str to translate, or a `Questioner` of them, which
-            spares the Translator to answer what it was asked before; by
-            default those of `example_sentences`.
+        sentences: list of str to translate; by default those of
+            `example_sentences`.
         batch_sizes: list of int; a sentence counts as equal if it is in
             every batch size and with all options.
         every_option: bool, whether to ask with each option by itself, beside
@@ -61,22 +61,29 @@ def check_parity(
         python: the interpreter of the fresh process.
         run: function `(folder, requests)` that gives what `ask_process` does,
             for another runner than those here.
+        questioner: `Questioner` of the translator that was used before,
+            instead of `sentences`: the Translator need not answer again.
 
     Returns:
         Dict of signature to a dict of `equal` and `of`, numbers of sentences,
         and `difference`, the largest of scores and other floats.
 
     Raises:
+        ValueError: if `questioner` is of another Translator, or there are
+            `sentences` too.
         ParityError: if names, types or axes differ from `SIGNATURES`, or the
             process fails. Unequal sentences are counted, not raised.
     """
-    if sentences is None:
-        sentences = example_sentences(translator)
-    questioner = (
-        sentences
-        if isinstance(sentences, Questioner)
-        else Questioner(translator, sentences)
-    )
+    if questioner is None:
+        if sentences is None:
+            sentences = example_sentences(translator)
+        questioner = Questioner(translator, sentences)
+    elif sentences is not None or questioner.translator is not translator:
+        raise ValueError(
+            "questioner must be of the translator, and stand instead of "
+            f"sentences, got sentences={sentences} and the questioner of "
+            f"{questioner.translator!r}"
+        )
     requests = [
         request
         for question in questions or questions_for(signatures, every_option)

@@ -18,8 +18,8 @@ def ask_process(command, folder, requests):
     The program gets three more arguments: the exported folder and the names
     of two JSON files, the requests (a list of objects with `signature` and
     `inputs`) and the answers it is to write: an object with `interface`, of
-    each signature the `inputs` and `outputs` as `[type, axes]`, or null if the
-    runtime has none, and `answers`, a list of objects of output name to an
+    each signature the `inputs` and `outputs` as `[type, axes]`, or null if that
+    is not to be compared, and `answers`, a list of objects of output name to an
     object with `value`, in which null is minus infinity.
 
     Args:

@@ -121,7 +121,7 @@ class Questioner:
 
     def expected(self, question):
         """Asks the Translator: gives a dict of output name to its rows."""
-        key = (question.signature, *sorted(question.options.items()))
+        key = repr((question.signature, sorted(question.options.items())))
         if key not in self._answers:
             self._answers[key] = self._ask(question)
         return self._answers[key]

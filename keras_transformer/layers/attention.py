@@ -223,10 +223,11 @@ class MultiHeadAttention(keras.layers.Layer):
                 None.
             training: bool, whether dropout is on.
             batch: int or scalar tensor, the `B` of a query `(R, D_q)`; None
-                if `R = B`.
+                if `R = B`. A query `(B, T, D_q)` tells it itself.
 
         Returns:
-            Outputs `(B, T, D)` or `(R, D)`, and weights `(B, H, T, S)`.
+            Outputs `(B, T, D)` or `(R, D)`, and weights `(B, H, T, S)`, where
+            `T` is `R / B`.
         """
         outputs, weights = scaled_dot_product_attention(
             self._split_heads(query, self.query_projection, self.d_k, batch),

@@ -1,6 +1,7 @@
 """The decoder: a stack of layers (paper, section 3.1)."""
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.decoder_layer import DecoderLayer
 from keras_transformer.layers.stack import (
@@ -109,11 +110,13 @@ class Decoder(keras.layers.Layer):
             cross-attention weights `(B, H, K, S)` of the last layer.
         """
         states, new_caches, weights = inputs, [], None
+        # Once for all layers: what it takes is in every step of a graph.
+        batch = ops.shape(memory[0].keys)[0]
         for layer, keys_values, cache in zip(
             self.layers, memory, caches, strict=True
         ):
             states, cache, weights = layer.step(
-                states, keys_values, memory_mask, cache, position
+                states, keys_values, memory_mask, cache, position, batch
             )
             new_caches.append(cache)
         return self.finish(states), new_caches, weights

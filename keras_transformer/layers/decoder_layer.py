@@ -137,7 +137,7 @@ class DecoderLayer(keras.layers.Layer):
         )
         return (outputs, weights) if return_weights else outputs
 
-    def step(self, inputs, memory, memory_mask, cache, position):
+    def step(self, inputs, memory, memory_mask, cache, position, batch=None):
         """Decodes one position.
 
         Args:
@@ -148,6 +148,7 @@ class DecoderLayer(keras.layers.Layer):
             memory_mask: bool tensor `(B, 1, S)`, or None.
             cache: `GrowingCache` or `FixedCache` of `R` rows.
             position: int scalar tensor.
+            batch: int or scalar tensor, `B`, if it is known already.
 
         Returns:
             Outputs `(R, D)`, the cache with this position in it, and the
@@ -164,11 +165,19 @@ class DecoderLayer(keras.layers.Layer):
             return outputs
 
         outputs, weights = self.forward(
-            inputs, self_attend, memory, memory_mask
+            inputs, self_attend, memory, memory_mask, batch=batch
         )
         return outputs, cache, weights
 
-    def forward(self, inputs, self_attend, memory, memory_mask, training=False):
+    def forward(
+        self,
+        inputs,
+        self_attend,
+        memory,
+        memory_mask,
+        training=False,
+        batch=None,
+    ):
         """Runs the three sublayers: the one path of training and decoding.
 
         Args:
@@ -179,24 +188,21 @@ class DecoderLayer(keras.layers.Layer):
             memory: `KeysValues` for `B` rows.
             memory_mask: bool tensor that broadcasts to `(B, T, S)`, or None.
             training: bool, whether dropout is on.
+            batch: as of `step`.
 
         Returns:
             Outputs like the inputs, and the cross-attention weights.
         """
         weights = None
+        if batch is None:
+            batch = ops.shape(memory.keys)[0]
 
         def cross_attend(states):
             nonlocal weights
             # The hypotheses of a sentence are just more queries to the same
             # memory, so its keys and values are never copied for each.
             outputs, weights = self.cross_attention.attend(
-                states,
-                memory,
-                memory_mask,
-                training=training,
-                batch=ops.shape(
-                    memory.keys if memory_mask is None else memory_mask
-                )[0],
+                states, memory, memory_mask, training=training, batch=batch
             )
             return outputs
 

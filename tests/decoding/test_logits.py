@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.logits import (
     allowed_candidates,
+    log_normalizer,
     log_prob_of,
     mask_forbidden,
     which_occur,
@@ -118,3 +119,14 @@ def test_forbidden_ids_and_pad_become_impossible(forbidden, masked):
         expected = LOGITS[row].copy()
         expected[list(ids)] = -np.inf
         assert result[row].numpy().tolist() == expected.tolist()
+
+
+def test_the_normalizer_is_that_of_tensorflow_for_any_logits():
+    rows = np.random.default_rng(0).normal(size=(6, 5)).astype("float32")
+    rows[1] += 1e4
+    rows[2] -= 1e4
+    rows[3, :3] = -np.inf
+    rows[4] = -np.inf
+    rows[5, 2] = np.inf
+    expected = tf.reduce_logsumexp(rows, axis=-1, keepdims=True)
+    np.testing.assert_allclose(log_normalizer(rows), expected, rtol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 from keras_transformer.exporting.onnx_loops import graphs_of
-from keras_transformer.exporting.onnx_norms import remove_unused
+from keras_transformer.exporting.onnx_nodes import remove_unused
 
 # Two layers on each side, with 2 and 3 norms.
 NORMS = 2 * 2 + 2 * 3

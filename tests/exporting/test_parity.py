@@ -2,12 +2,14 @@
 
 import copy
 import shutil
+import subprocess
 import sys
 
 import numpy as np
 import onnx
 import pytest
 
+from export.parity import RUNTIMES
 from keras_transformer import Translator, export_onnx, export_saved_model
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
@@ -18,6 +20,7 @@ from keras_transformer.exporting import (
     parity,
     saved_model,
 )
+from keras_transformer.exporting.parity_questions import Question, Questioner
 from tests.support import exports
 
 UNEQUAL = {
@@ -340,6 +343,28 @@ def test_a_missing_package_is_named_with_its_remedy(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_without_the_extras_all_but_their_exports_is_there():
+    """In a process that has none of them from the beginning."""
+    code = """
+import sys
+hidden = ["onnx", "onnxruntime", "onnxruntime_extensions", "tf2onnx"]
+sys.modules.update(dict.fromkeys([*hidden, "ctranslate2"]))
+import keras_transformer.cli
+from keras_transformer import exporting
+for name in exporting.__all__:
+    getattr(exporting, name)
+try:
+    exporting.export_onnx(None, "nowhere")
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "needs the extra 'export'" in done.stdout
+
+
 def test_sentences_come_from_the_run_or_from_random_pieces(translator):
     kept = translator.training["examples"]
     assert parity.example_sentences(translator) == kept
@@ -349,3 +374,29 @@ def test_sentences_come_from_the_run_or_from_random_pieces(translator):
     assert made == parity.example_sentences(bare)
     assert len(made) == 32 and len(set(made)) > 25
     assert all(text.strip() for text in made)
+
+
+def test_a_questioner_is_of_the_translator_and_has_sentences(translator):
+    questioner = Questioner(translator, ["one"])
+    for other, sentences in ((object(), None), (translator, ["two"])):
+        with pytest.raises(ValueError, match="questioner must be of the"):
+            check_parity(
+                other, "nowhere", "onnx", (), sentences, questioner=questioner
+            )
+
+
+def test_a_questioner_asks_the_translator_each_question_once(translator):
+    questioner = Questioner(translator, ["one", "two"])
+    question = Question("greedy", {"forbidden_ids": [5], "max_length": 3})
+    first = questioner.expected(question)
+    assert questioner.expected(question) is first
+    other = questioner.expected(Question("greedy", {"max_length": 3}))
+    assert other is not first
+
+
+def test_every_runtime_says_what_it_is_not_asked():
+    for name, runtime in RUNTIMES.items():
+        asked, reasons = runtime["signatures"], runtime.get("not_asked", {})
+        assert not set(asked) & set(reasons), name
+        assert {*asked, *reasons} == set(SIGNATURES), name
+        assert all(reasons.values()), name
