@@ -159,7 +159,7 @@ def penalize_repetition(logits, token_ids, penalty):
 
     Args:
         logits: float32 `(R, V)`.
-        token_ids: int32 `(R, t)`, bos, which does not count, and what was
+        token_ids: int32 `(R, t)`, bos, which is left alone, and what was
             generated so far.
         penalty: float32 scalar, above 0; below 1 it rewards repetition.
 
@@ -173,7 +173,8 @@ def penalize_repetition(logits, token_ids, penalty):
     [[ 2.  1. -2. -1.]]
     """
     vocab_size = tf.shape(logits)[1]
-    generated = tf.range(tf.shape(token_ids)[1]) > 0  # All but bos.
-    seen = which_occur(token_ids, vocab_size, generated[None, :])
+    # Not `!=`, of which TensorFlow cannot tell the rank.
+    not_bos = tf.not_equal(token_ids, token_ids[:, :1])
+    seen = which_occur(token_ids, vocab_size, not_bos)
     penalized = tf.where(logits > 0, logits / penalty, logits * penalty)
     return tf.where(seen, penalized, logits)

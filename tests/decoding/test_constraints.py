@@ -139,7 +139,7 @@ def test_each_row_is_penalized_for_its_own_ids():
     assert result.numpy().tolist() == [
         [4, 4, 1, 4, 4],
         [4, 4, 4, 1, 4],
-        [4, 1, 4, 4, 4],  # A bos that was generated counts.
+        [4, 4, 4, 4, 4],
     ]
 
 
