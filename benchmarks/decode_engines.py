@@ -176,7 +176,9 @@ def keras_hub(folder, precision):
 
         def following(prompt, caches, index):
             ids = tf.gather(prompt, index - 1, axis=1)
-            logits, caches, _ = model.step(ids, index - 1, sentence, caches)
+            logits, caches, _ = model.step(
+                ids, index - 1, sentence, caches, batch=source_ids.shape[0]
+            )
             return logits + eos if fixed else logits, None, caches
 
         batch = source_ids.shape[0]

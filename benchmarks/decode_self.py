@@ -23,13 +23,14 @@ import numpy as np
 import tensorflow as tf
 from turns import timed
 
-from keras_transformer import SearchState, Transformer, beam_search
+from keras_transformer import Transformer, beam_search
 from keras_transformer.decoding import rows
 from keras_transformer.decoding.signatures import (
     SIGNATURES,
     Signature,
     as_function,
 )
+from keras_transformer.decoding.steps import beam_step
 from keras_transformer.exporting.onnx_conversion import convert
 
 VOCAB_SIZE = 8_000
@@ -64,19 +65,12 @@ def decoder(transformer, options=(), leave=True):
         `tf.function` and its `Signature`.
     """
 
-    def step(token_ids, position, state):
-        logits, caches, attention = transformer.step(
-            token_ids, position, state.sentence, state.hypothesis
-        )
-        return logits, SearchState(state.sentence, caches, attention)
-
     def decode(source_ids, **given):
         not_pad = tf.cast(source_ids != transformer.pad_id, tf.int32)
         together = rows.LEAVE_TOGETHER if leave else 1
         with mock.patch.object(rows, "LEAVE_TOGETHER", together):
             return beam_search(
-                step,
-                SearchState(*transformer.start(source_ids)),
+                *beam_step(transformer, source_ids, BEAM),
                 tf.reduce_sum(not_pad, axis=1),
                 beam_size=BEAM,
                 forbidden_ids=range(3),

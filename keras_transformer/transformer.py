@@ -298,10 +298,10 @@ class Transformer(keras.Model):
                 `GrowingCache.empty`, or `FixedCache.empty` with a length.
 
         Returns:
-            A pair. First, what belongs to a sentence, whatever is generated:
-            a dict of `mask` `(B, 1, S)` and `memory`, the keys and values of
-            each layer. Second, what belongs to a hypothesis: the list of
-            caches, one a layer, with `B` rows.
+            A pair. First, what stays as it is, whatever is generated: a dict
+            of `mask` `(B, 1, S)` and `memory`, the keys and values of each
+            layer. Second, what each step adds to: the list of caches, one a
+            layer, with `B` rows.
         """
         memory = self.encode(source_ids)
         caches = []
@@ -322,7 +322,9 @@ class Transformer(keras.Model):
         }
         return sentence, caches
 
-    def step(self, token_ids, position, sentence, caches):
+    def step(
+        self, token_ids, position, sentence, caches, batch=None, lineage=None
+    ):
         """Computes the logits after one more token of each hypothesis.
 
         Args:
@@ -330,7 +332,14 @@ class Transformer(keras.Model):
                 `b * K + k` is hypothesis `k` of sentence `b`.
             position: int scalar tensor, 0 for bos.
             sentence: of `start`, for `B` sentences.
-            caches: of `start` or the last `step`, for `R` hypotheses.
+            caches: of `start` or the last `step`, for `R` hypotheses; with
+                `lineage` for `B` sentences.
+            batch: int or scalar tensor, `B`; None if `R = B`.
+            lineage: float tensor `(B, K, (position + 1) * K)`, or None. With
+                it the `K` hypotheses of a sentence share a cache, in which
+                each finds its own prefix where `lineage` is 0; elsewhere it
+                is `HIDDEN_SCORE`. So a search need not copy a cache to
+                reorder its hypotheses.
 
         Returns:
             Logits `(R, V)`, the new caches, and the cross-attention weights
@@ -338,7 +347,13 @@ class Transformer(keras.Model):
         """
         inputs = self.embed(token_ids, self.target_embedding, position)
         states, caches, weights = self.decoder.step(
-            inputs, sentence["memory"], sentence["mask"], caches, position
+            inputs,
+            sentence["memory"],
+            sentence["mask"],
+            caches,
+            position,
+            batch,
+            lineage,
         )
         return self.project(states), caches, weights
 

@@ -42,6 +42,7 @@ def step_by_step(model, target_ids, empty_cache, hypotheses=1):
             position,
             sentence,
             caches,
+            batch=None if hypotheses == 1 else len(SOURCE),
         )
         logits.append(to_numpy(step))
         weights.append(to_numpy(attended))

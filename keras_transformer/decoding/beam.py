@@ -10,9 +10,13 @@ from keras_transformer.decoding.options import (
     check_num_hypotheses,
 )
 from keras_transformer.decoding.penalties import GNMT, LengthPenalty
-from keras_transformer.decoding.prefix import forced_at, forced_ids
+from keras_transformer.decoding.prefix import (
+    forced_at,
+    forced_ids,
+    prefix_length,
+)
 from keras_transformer.decoding.rows import search_rows
-from keras_transformer.decoding.state import SearchState, select_rows
+from keras_transformer.decoding.state import select_rows
 
 
 def beam_search(
@@ -139,48 +143,64 @@ def beam_search(
         repetition_penalty=repetition_penalty,
     )
 
-    def advance(position, sets, facts, state):
-        caps, forced = facts
-        last_ids = sets.alive_ids[:, :, -1]
-        logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
-        logits = tf.cast(logits, tf.float32)
+    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
+    longest_prefix = prefix_length(forced)
+    count = 2 * beam_size + constraints.num_forbidden
+
+    def candidates(logits, sets, slots, position, forced):
+        """Finds what may follow each alive hypothesis."""
 
         def constrained():
+            token_ids = tf.gather(sets.token_ids, slots.alive, axis=1)
             here = forced_at(position, forced)[:, None]
-            length = tf.shape(sets.alive_ids)[2]
+            here += tf.zeros_like(slots.alive)
             return constraints.candidates(
                 logits,
                 2 * beam_size,
-                tf.reshape(sets.alive_ids, (-1, length)),
+                tf.reshape(token_ids, tf.stack([-1, position + 1])),
                 position,
-                tf.reshape(here + tf.zeros_like(last_ids), (-1,)),
+                tf.reshape(here, (-1,)),
             )
 
-        candidates = when(
-            constraints.are_active(position, forced),
+        return when(
+            constraints.are_active(position, longest_prefix),
             constrained,
             lambda: allowed_candidates(
-                logits, 2 * beam_size, constraints.forbidden(position)
+                logits, count, constraints.forbidden(position)
             ),
         )
-        sets, parents = rules.extend(
-            rules.cover(sets, state.attention), position + 1, caps, *candidates
-        )
-        return sets, SearchState(
-            state.sentence, select_rows(state.hypothesis, parents)
-        )
 
-    batch = tf.size(max_lengths)
+    def begin(sets, facts):
+        caps, forced = facts
+        slots = rules.slots(sets)
+
+        def advance(position, sets, state):
+            last_ids = tf.gather(sets.token_ids, position, axis=2)
+            last_ids = tf.gather(last_ids, slots.alive, axis=1)
+            logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
+            logits = tf.cast(logits, tf.float32)
+            sets, parents = rules.extend(
+                sets,
+                slots,
+                position + 1,
+                caps,
+                *candidates(logits, sets, slots, position, forced),
+                state.attention,
+            )
+            moved = select_rows(state.hypothesis, parents)
+            return sets, state._replace(hypothesis=moved)
+
+        return advance
+
     caps = Caps(max_lengths, rules.length_penalty(max_lengths))
-    one_of_each = tf.range(batch * beam_size) // beam_size
+    one_of_each = tf.range(tf.size(max_lengths) * beam_size) // beam_size
+    first = select_rows(state.hypothesis, one_of_each)
     return search_rows(
-        advance,
-        lambda position, sets, facts: rules.best(
-            sets, position, facts[0].max_lengths
-        ),
+        begin,
+        lambda position, sets, facts: rules.best(sets),
         rules.start(max_lengths, bos_id),
-        (caps, forced_ids(target_prefix, batch, pad_id)),
-        SearchState(state.sentence, select_rows(state.hypothesis, one_of_each)),
+        (caps, forced),
+        state._replace(hypothesis=first),
         pad_id,
         beam_size,
     )

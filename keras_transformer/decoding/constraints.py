@@ -1,7 +1,5 @@
 """What may come next: the options that greedy, beam and sampling share."""
 
-from typing import NamedTuple
-
 import numpy as np
 import tensorflow as tf
 
@@ -10,29 +8,48 @@ from keras_transformer.decoding.logits import (
     which_occur,
 )
 from keras_transformer.decoding.options import check_given
-from keras_transformer.decoding.prefix import any_forced, force
+from keras_transformer.decoding.prefix import force
 
 
-class Constraints(NamedTuple):
+class Constraints:
     """Options that change which ids may come next, and how likely they are.
 
     Each may be a number or a scalar tensor, so that one graph serves all
     values; if all are numbers and off, their work is left out.
 
-    pad_id: int, never generated.
-    eos_id: int.
-    forbidden_ids: sequence of ints, or int32 `(M,)`: never generated either.
-    min_length: int32, eos is not allowed earlier.
-    no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 is off.
-    repetition_penalty: float32, see `penalize_repetition`; 1 is off.
+    Args:
+        pad_id: int, never generated.
+        eos_id: int.
+        forbidden_ids: sequence of ints, or int32 `(M,)`: never generated
+            either.
+        min_length: int32, eos is not allowed earlier.
+        no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 is off.
+        repetition_penalty: float32, see `penalize_repetition`; 1 is off.
+
+    Attributes:
+        num_forbidden: int32 scalar, the width of `forbidden`.
     """
 
-    pad_id: int
-    eos_id: int
-    forbidden_ids: object = ()
-    min_length: object = 0
-    no_repeat_ngram_size: object = 0
-    repetition_penalty: object = 1.0
+    def __init__(
+        self,
+        pad_id,
+        eos_id,
+        forbidden_ids=(),
+        min_length=0,
+        no_repeat_ngram_size=0,
+        repetition_penalty=1.0,
+    ):
+        self.min_length = min_length
+        self.no_repeat_ngram_size = no_repeat_ngram_size
+        self.repetition_penalty = repetition_penalty
+        # What is the same in all steps is made here, outside of the loop.
+        ids = tf.cast(forbidden_ids, tf.int32)
+        self._early = tf.concat([[pad_id], ids, [eos_id]], axis=0)[None, :]
+        self._late = tf.concat([[pad_id], ids, [-1]], axis=0)[None, :]
+        self.num_forbidden = tf.size(self._late)
+        self._look_back = (no_repeat_ngram_size > 0) | (
+            repetition_penalty != 1.0
+        )
 
     @classmethod
     def checked(cls, pad_id, eos_id, forbidden_ids, **numbers):
@@ -40,21 +57,19 @@ class Constraints(NamedTuple):
         check_given(**numbers)
         return cls(pad_id, eos_id, forbidden_ids, **numbers)
 
-    def are_active(self, position, forced):
+    def are_active(self, position, prefix_length):
         """Whether more than `forbidden` matters at a position.
 
         Args:
             position: int32 scalar.
-            forced: int32 `(B, P + 1)` of `forced_ids`.
+            prefix_length: int or int32 scalar, how many ids may be forced.
 
         Returns:
             bool scalar, or a Python bool where it is known beforehand.
         """
-        return (
-            (self.no_repeat_ngram_size > 0)
-            | (self.repetition_penalty != 1.0)
-            | any_forced(position, forced)
-        )
+        if not tf.is_tensor(prefix_length) and prefix_length == 0:
+            return self._look_back
+        return self._look_back | (position < prefix_length)
 
     def forbidden(self, position):
         """Lists what no hypothesis may generate at a position.
@@ -65,10 +80,8 @@ class Constraints(NamedTuple):
         Returns:
             int32 `(1, M + 2)`, the last one eos, or -1 where it is allowed.
         """
-        early_eos = tf.where(position + 1 < self.min_length, self.eos_id, -1)
-        ids = tf.cast(self.forbidden_ids, tf.int32)
-        ids = tf.concat([[self.pad_id], ids, [early_eos]], axis=0)
-        return ids[None, :]
+        is_early = position + 1 < self.min_length
+        return tf.where(is_early, self._early, self._late)
 
     def look_back(self, logits, token_ids, position):
         """Applies what depends on the ids that were generated before.
@@ -103,7 +116,9 @@ class Constraints(NamedTuple):
             log-probabilities float32 `(R, C)` and ids int32 `(R, C)`.
         """
         logits, forbidden = self.look_back(logits, token_ids, position)
-        log_probs, ids = allowed_candidates(logits, count, forbidden)
+        log_probs, ids = allowed_candidates(
+            logits, count + tf.shape(forbidden)[1], forbidden
+        )
         return force(forced, logits, log_probs, ids)
 
 

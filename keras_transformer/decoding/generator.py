@@ -9,7 +9,7 @@ from keras_transformer.decoding.logits import log_prob_of
 from keras_transformer.decoding.options import RANGES
 from keras_transformer.decoding.sampling import sample
 from keras_transformer.decoding.signatures import SIGNATURES, as_function
-from keras_transformer.decoding.state import SearchState
+from keras_transformer.decoding.steps import beam_step, single_step
 
 # The paper's cap on the output (section 6.1): source length + 50.
 EXTRA_LENGTH = 50
@@ -79,15 +79,15 @@ class Generator:
         self.align = as_function(self._align, SIGNATURES["align"])
 
     def _greedy(self, source_ids, **options):
-        return self._search(greedy_search, source_ids, (), options)
+        return self._search(greedy_search, source_ids, options)
 
     def _beam(self, source_ids, **options):
-        return self._search(beam_search, source_ids, (), options)
+        return self._search(beam_search, source_ids, options)
 
     def _sample(self, source_ids, seed, **options):
-        return self._search(sample, source_ids, (seed,), options)
+        return self._search(sample, source_ids, options, seed)
 
-    def _search(self, search, source_ids, arguments, options):
+    def _search(self, search, source_ids, options, *arguments):
         """Runs a search with the options of its signature."""
         options = {name: _clip(name, value) for name, value in options.items()}
         if "num_hypotheses" in options:
@@ -102,9 +102,13 @@ class Generator:
             [self.forbidden_ids, options["forbidden_ids"]], axis=0
         )
         model = self.transformer
+        if search is beam_search:
+            step, state = beam_step(model, source_ids, options["beam_size"])
+        else:
+            step, state = single_step(model, source_ids)
         result = search(
-            self._step,
-            SearchState(*model.start(source_ids)),
+            step,
+            state,
             max_lengths,
             *arguments,
             pad_id=model.pad_id,
@@ -113,12 +117,6 @@ class Generator:
             **options,
         )
         return result._asdict()
-
-    def _step(self, token_ids, position, state):
-        logits, caches, attention = self.transformer.step(
-            token_ids, position, state.sentence, state.hypothesis
-        )
-        return logits, SearchState(state.sentence, caches, attention)
 
     def _score(self, source_ids, target_ids):
         source_ids, _ = self._prepare(source_ids, -1)

@@ -8,7 +8,11 @@ from keras_transformer.decoding.logits import (
     allowed_candidates,
     log_prob_of,
 )
-from keras_transformer.decoding.prefix import forced_at, forced_ids
+from keras_transformer.decoding.prefix import (
+    forced_at,
+    forced_ids,
+    prefix_length,
+)
 from keras_transformer.decoding.single import single_search
 
 
@@ -86,11 +90,14 @@ def greedy_search(
         repetition_penalty=repetition_penalty,
     )
 
+    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
+    longest_prefix = prefix_length(forced)
+    count = 1 + constraints.num_forbidden
+
     def choose(logits, token_ids, position, forced):
         def likeliest():
-            return _first(
-                *allowed_candidates(logits, 1, constraints.forbidden(position))
-            )
+            forbidden = constraints.forbidden(position)
+            return _first(*allowed_candidates(logits, count, forbidden))
 
         def likeliest_under_constraints():
             log_prob, next_id = _first(
@@ -109,7 +116,7 @@ def greedy_search(
             )
 
         return when(
-            constraints.are_active(position, forced),
+            constraints.are_active(position, longest_prefix),
             likeliest_under_constraints,
             likeliest,
         )
@@ -118,7 +125,7 @@ def greedy_search(
         step,
         choose,
         state,
-        forced_ids(target_prefix, tf.size(max_lengths), pad_id),
+        forced,
         max_lengths,
         pad_id=pad_id,
         bos_id=bos_id,
@@ -129,4 +136,5 @@ def greedy_search(
 def _first(log_probs, ids):
     """Takes the likeliest candidate; of equal ones the lower id."""
     log_probs, best = tf.math.top_k(log_probs, 1)
-    return log_probs[:, 0], tf.gather(ids, best, batch_dims=1)[:, 0]
+    best_ids = tf.gather(ids, best, batch_dims=1)
+    return tf.squeeze(log_probs, axis=1), tf.squeeze(best_ids, axis=1)

@@ -5,19 +5,25 @@ import tensorflow as tf
 # The log-probability of what cannot be.
 IMPOSSIBLE = float("-inf")
 
+_SMALLEST_TO_DIVIDE = 2048
+_USUAL_COUNT = 8
 
-def log_normalizer(logits):
+
+def log_normalizer(logits, largest=None):
     """Computes what a log-probability is less than its logit: logsumexp.
 
     Args:
         logits: float32 `(..., V)`.
+        largest: float32 `(..., 1)`, the largest of each row, if it is known;
+            where it is infinite the result is no number.
 
     Returns:
         float32 `(..., 1)`.
     """
     # As tf.reduce_logsumexp, with fewer operators: this is in every step.
-    largest = tf.reduce_max(logits, axis=-1, keepdims=True)
-    largest = tf.where(tf.abs(largest) < -IMPOSSIBLE, largest, 0.0)
+    if largest is None:
+        largest = tf.reduce_max(logits, axis=-1, keepdims=True)
+        largest = tf.where(tf.abs(largest) < -IMPOSSIBLE, largest, 0.0)
     rest = tf.reduce_sum(tf.exp(logits - largest), axis=-1, keepdims=True)
     return tf.math.log(rest) + largest
 
@@ -25,34 +31,81 @@ def log_normalizer(logits):
 def allowed_candidates(logits, count, forbidden_ids):
     """Finds the likeliest allowed ids of each row.
 
-    It looks at `count` ids more than there are forbidden ones instead of
-    masking the whole vocabulary, which would copy `(R, V)` at every step.
+    Looking at more ids than are wanted takes less time than masking the whole
+    vocabulary, which would copy `(R, V)` at every step.
 
     Args:
         logits: float32 `(R, V)`.
-        count: int or int32 scalar, how many candidates are wanted.
+        count: int or int32 scalar, how many ids to look at: those that are
+            wanted, and as many as are forbidden.
         forbidden_ids: int32 `(R, M)`, or `(1, M)` if all rows have the same;
             -1 forbids nothing.
 
     Returns:
         log-probabilities float32 `(R, C)` and ids int32 `(R, C)`, likeliest
-        first, ties by lower id, `C = min(count + M, V)`. The probabilities
+        first, ties by lower id, `C = min(count, V)`. The probabilities
         are those of all logits, forbidden ids included; a candidate that is
         forbidden or impossible has minus infinity, and may stand anywhere.
     """
-    num_forbidden = tf.shape(forbidden_ids)[1]
-    size = tf.minimum(count + num_forbidden, tf.shape(logits)[1])
-    values, ids = tf.math.top_k(logits, size)
+    values, ids = likeliest(logits, count)
     forbidden = tf.reduce_any(
         # Not sliced: LiteRT has no slice of two axes that makes a third.
         tf.equal(tf.expand_dims(ids, 2), tf.expand_dims(forbidden_ids, 1)),
         axis=2,
     )
-    # A row that is all minus infinity has that as its normalizer too, and
-    # their difference would be NaN.
+    # Of a row that is all minus infinity the normalizer is no number.
     possible = tf.logical_and(values > IMPOSSIBLE, tf.logical_not(forbidden))
-    log_probs = values - log_normalizer(logits)
+    largest = tf.gather(values, [0], axis=1)
+    log_probs = values - log_normalizer(logits, largest)
     return tf.where(possible, log_probs, IMPOSSIBLE), ids
+
+
+def likeliest(logits, count):
+    """Finds the largest logits of each row, as `tf.math.top_k`.
+
+    Of a large vocabulary only the blocks of ids with the largest maxima are
+    looked at, as many as ids are wanted, for no other can hold one. Sorting
+    takes longer than finding a maximum, in TensorFlow 20 times as long.
+
+    Args:
+        logits: float32 `(R, V)`.
+        count: int or int32 scalar; more than `V` counts as `V`.
+
+    Returns:
+        float32 `(R, C)` and ids int32 `(R, C)`, largest first, ties by lower
+        id.
+    """
+    width = _block_width(logits.shape[1])
+    if width == 1:
+        return tf.math.top_k(logits, tf.minimum(count, tf.shape(logits)[1]))
+    num_blocks = logits.shape[1] // width
+    blocks = tf.reshape(logits, (-1, num_blocks, width))
+    _, best = tf.math.top_k(
+        tf.reduce_max(blocks, axis=2), tf.minimum(count, num_blocks)
+    )
+    # In the order of their ids again, which decides between equal logits.
+    best = -tf.math.top_k(-best, tf.shape(best)[1]).values
+    values, index = tf.math.top_k(
+        tf.reshape(
+            tf.gather(blocks, best, batch_dims=1),
+            tf.stack([-1, tf.shape(best)[1] * width]),
+        ),
+        tf.minimum(count, logits.shape[1]),
+    )
+    first_ids = tf.gather(best, index // width, batch_dims=1) * width
+    return values, first_ids + index % width
+
+
+def _block_width(vocab_size):
+    """Gives the divisor of `V` for which the two sorts are shortest; 1 if
+    none is worth it, or nobody knows `V`.
+    """
+    if vocab_size is None or vocab_size < _SMALLEST_TO_DIVIDE:
+        return 1
+    return min(
+        (width for width in range(1, 257) if vocab_size % width == 0),
+        key=lambda width: vocab_size / width + _USUAL_COUNT * width,
+    )
 
 
 def log_prob_of(logits, token_ids):

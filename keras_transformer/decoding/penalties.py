@@ -1,7 +1,5 @@
 """Penalties of beam search for length and coverage (Wu et al., 2016)."""
 
-from typing import NamedTuple
-
 import tensorflow as tf
 
 GNMT, POWER = 0, 1
@@ -12,7 +10,7 @@ _LARGEST_LOG = 69.0
 _LEAST_COVERAGE = 1e-10
 
 
-class LengthPenalty(NamedTuple):
+class LengthPenalty:
     """What a log-probability is divided by.
 
     Form `GNMT`: `((5 + length) / 6) ^ alpha`, Wu et al., 2016
@@ -21,8 +19,9 @@ class LengthPenalty(NamedTuple):
     Marian and Hugging Face have it, so that their settings carry over.
     Larger `alpha` prefers longer hypotheses; 0 is off.
 
-    alpha: float or float32 scalar.
-    form: int or int32 scalar, `GNMT` (0) or `POWER` (1).
+    Args:
+        alpha: float or float32 scalar.
+        form: int or int32 scalar, `GNMT` (0) or `POWER` (1).
 
     Example:
 
@@ -32,8 +31,11 @@ class LengthPenalty(NamedTuple):
     49.0
     """
 
-    alpha: object
-    form: object = GNMT
+    def __init__(self, alpha, form=GNMT):
+        self.alpha = tf.cast(alpha, tf.float32)
+        self.extra = tf.where(tf.equal(form, POWER), 0.0, 5.0)
+        self.least_length = 1.0 - self.extra
+        self.divisor = 1.0 + self.extra
 
     def __call__(self, lengths):
         """Computes the penalty.
@@ -44,13 +46,12 @@ class LengthPenalty(NamedTuple):
         Returns:
             float32 tensor of the shape of `lengths`, above 0.
         """
-        extra = tf.where(tf.equal(self.form, POWER), 0.0, 5.0)
         # A length of 0, of what generates nothing, must not divide by 0.
-        lengths = tf.maximum(tf.cast(lengths, tf.float32), 1.0 - extra)
-        base = (lengths + extra) / (1.0 + extra)
+        lengths = tf.maximum(tf.cast(lengths, tf.float32), self.least_length)
+        base = (lengths + self.extra) / self.divisor
         # No more than float32 holds: a score over infinity would be 0, which
         # none can beat, and over 0 it would be none.
-        power = tf.cast(self.alpha, tf.float32) * tf.math.log(base)
+        power = self.alpha * tf.math.log(base)
         return tf.exp(tf.clip_by_value(power, -_LARGEST_LOG, _LARGEST_LOG))
 
 

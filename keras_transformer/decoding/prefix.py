@@ -31,19 +31,16 @@ def forced_ids(target_prefix, batch, pad_id):
     return tf.where(places < lengths, ids, _FREE)
 
 
-def any_forced(position, forced):
-    """Whether a row may be forced at a position.
+def prefix_length(forced):
+    """Gives the largest number of ids that a row may be forced to.
 
     Args:
-        position: int32 scalar.
         forced: int32 `(B, P + 1)` of `forced_ids`.
 
     Returns:
-        bool scalar; Python's False if no prefix was given.
+        int32 scalar, `P`; Python's 0 if no prefix was given.
     """
-    if forced.shape[1] == 1:
-        return False
-    return position < tf.shape(forced)[1] - 1
+    return 0 if forced.shape[1] == 1 else tf.shape(forced)[1] - 1
 
 
 def forced_at(position, forced):

@@ -19,13 +19,15 @@ from keras_transformer.decoding.state import (
 LEAVE_TOGETHER = 8
 
 
-def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
+def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
     """Runs a search until every sentence is done.
 
     Args:
-        advance: function `(position, rows, facts, state) -> (rows, state)`,
-            one step of all running sentences; those that are done must come
-            out as they went in, but for one more column of ids.
+        begin: function `(rows, facts) -> advance`, called whenever sentences
+            have left: what it computes is not computed in every step again.
+            `advance(position, rows, state) -> (rows, state)` is one step of
+            all running sentences; those that are done must come out as they
+            went in, but for one more column of ids.
         collect: function `(position, rows, facts) -> Hypotheses`, what was
             found after `position` steps; of each row of `token_ids` the first
             id is bos.
@@ -41,8 +43,8 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
     """
 
     def run_segment(position, index, found, rows, facts, state):
-        position, rows, hypothesis = _run_until_some_are_done(
-            advance, position, rows, facts, state
+        position, rows, state = _run_until_some_are_done(
+            begin(rows, facts), position, rows, state
         )
         found = _store(found, index, collect(position, rows, facts), pad_id)
         stay = tf.cast(tf.where(tf.logical_not(rows.done))[:, 0], tf.int32)
@@ -55,13 +57,14 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
             select_rows(facts, stay),
             SearchState(
                 select_rows(state.sentence, stay),
-                select_rows(hypothesis, tf.reshape(hypotheses, (-1,))),
+                select_rows(state.hypothesis, tf.reshape(hypotheses, (-1,))),
+                shared=select_rows(state.shared, stay),
             ),
         )
 
     position = tf.constant(0)
     # The attention of a step is read in it, and not handed on.
-    state = SearchState(state.sentence, state.hypothesis)
+    state = state._replace(attention=())
     start = (
         position,
         tf.range(tf.size(rows.done)),
@@ -86,29 +89,33 @@ def search_rows(advance, collect, rows, facts, state, pad_id, beam_size=1):
     return _trim(found)
 
 
-def _run_until_some_are_done(advance, position, rows, facts, state):
+def _run_until_some_are_done(advance, position, rows, state):
     """Steps until enough sentences are done to be worth their leaving."""
     most = (tf.size(rows.done) - 1) // LEAVE_TOGETHER
 
-    def few_are_done(position, rows, hypothesis):
+    def few_are_done(position, rows, *_):
         return tf.reduce_sum(tf.cast(rows.done, tf.int32)) <= most
 
-    def step(position, rows, hypothesis):
+    def step(position, rows, hypothesis, shared):
         rows, stepped = advance(
-            position, rows, facts, SearchState(state.sentence, hypothesis)
+            position,
+            rows,
+            SearchState(state.sentence, hypothesis, shared=shared),
         )
-        return position + 1, rows, stepped.hypothesis
+        return position + 1, rows, stepped.hypothesis, stepped.shared
 
-    return tf.while_loop(
+    position, rows, hypothesis, shared = tf.while_loop(
         few_are_done,
         step,
-        (position, rows, state.hypothesis),
+        (position, rows, state.hypothesis, state.shared),
         shape_invariants=(
             tf.TensorShape([]),
             _free_shapes(rows),
             loop_shapes(state.hypothesis),
+            loop_shapes(state.shared),
         ),
     )
+    return position, rows, state._replace(hypothesis=hypothesis, shared=shared)
 
 
 def _free_shapes(nest):

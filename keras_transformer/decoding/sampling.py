@@ -14,7 +14,12 @@ from keras_transformer.decoding.noise import (
     uniform,
 )
 from keras_transformer.decoding.options import check_given
-from keras_transformer.decoding.prefix import force, forced_at, forced_ids
+from keras_transformer.decoding.prefix import (
+    force,
+    forced_at,
+    forced_ids,
+    prefix_length,
+)
 from keras_transformer.decoding.single import single_search
 
 # Below this a temperature counts as 0: the likeliest id.
@@ -101,6 +106,9 @@ def sample(
         repetition_penalty=repetition_penalty,
     )
 
+    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
+    longest_prefix = prefix_length(forced)
+
     def choose(logits, token_ids, position, facts):
         keys, forced = facts
 
@@ -126,7 +134,7 @@ def sample(
             return log_probs[:, 0], next_ids[:, 0]
 
         return when(
-            constraints.are_active(position, forced),
+            constraints.are_active(position, longest_prefix),
             one_under_constraints,
             lambda: one_of(logits, constraints.forbidden(position)),
         )
@@ -135,10 +143,7 @@ def sample(
         step,
         choose,
         state,
-        (
-            seed_keys(tf.convert_to_tensor(seeds, tf.int32)),
-            forced_ids(target_prefix, tf.size(max_lengths), pad_id),
-        ),
+        (seed_keys(tf.convert_to_tensor(seeds, tf.int32)), forced),
         max_lengths,
         pad_id=pad_id,
         bos_id=bos_id,

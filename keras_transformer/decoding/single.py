@@ -10,15 +10,13 @@ import tensorflow as tf
 
 from keras_transformer.decoding.logits import IMPOSSIBLE
 from keras_transformer.decoding.rows import search_rows
-from keras_transformer.decoding.state import Hypotheses
+from keras_transformer.decoding.state import Hypotheses, count_ids
 
 
 class _Rows(NamedTuple):
     done: object  # (B,) bool
     token_ids: object  # (B, t + 1) int32, bos first
     scores: object  # (B,) float32
-    lengths: object  # (B,) int32
-    finished: object  # (B,) bool
 
 
 def single_search(
@@ -46,44 +44,41 @@ def single_search(
     """
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
 
-    def advance(position, rows, facts, state):
+    def begin(rows, facts):
         max_lengths, facts = facts
-        logits, state = step(rows.token_ids[:, -1], position, state)
-        log_probs, next_ids = choose(
-            tf.cast(logits, tf.float32), rows.token_ids, position, facts
-        )
-        active = tf.logical_not(rows.done)
-        next_ids = tf.where(active, next_ids, pad_id)
-        scores = rows.scores + tf.where(active, log_probs, 0.0)
-        ends = active & (next_ids == eos_id)
-        dead = tf.equal(scores, IMPOSSIBLE)
-        rows = _Rows(
-            done=rows.done | ends | dead | (position + 1 >= max_lengths),
-            token_ids=tf.concat([rows.token_ids, next_ids[:, None]], axis=1),
-            scores=scores,
-            lengths=rows.lengths + tf.cast(active, tf.int32),
-            finished=rows.finished | ends,
-        )
-        return rows, state
+
+        def advance(position, rows, state):
+            last_ids = tf.gather(rows.token_ids, position, axis=1)
+            logits, state = step(last_ids, position, state)
+            log_probs, next_ids = choose(
+                tf.cast(logits, tf.float32), rows.token_ids, position, facts
+            )
+            next_ids = tf.where(rows.done, pad_id, next_ids)
+            scores = rows.scores + tf.where(rows.done, 0.0, log_probs)
+            ends = tf.equal(next_ids, eos_id)
+            dead = tf.equal(scores, IMPOSSIBLE)
+            rows = _Rows(
+                rows.done | ends | dead | (position + 1 >= max_lengths),
+                tf.concat([rows.token_ids, next_ids[:, None]], axis=1),
+                scores,
+            )
+            return rows, state
+
+        return advance
 
     rows = _Rows(
         done=max_lengths <= 0,
         token_ids=tf.fill((tf.size(max_lengths), 1), bos_id),
         scores=tf.zeros_like(max_lengths, tf.float32),
-        lengths=tf.zeros_like(max_lengths),
-        finished=tf.zeros_like(max_lengths, tf.bool),
     )
 
     def collect(position, rows, facts):
         # As in beam search, a row that came to a dead end has no hypothesis.
-        alive = rows.scores > IMPOSSIBLE
-        return Hypotheses(
-            tf.where(alive[:, None], rows.token_ids, pad_id),
-            tf.where(alive, rows.lengths, 0),
-            rows.scores,
-            rows.finished & alive,
-        )
+        alive = (rows.scores > IMPOSSIBLE)[:, None]
+        ids = tf.where(alive, rows.token_ids, pad_id)
+        lengths, finished = count_ids(ids, pad_id, eos_id)
+        return Hypotheses(ids, lengths, rows.scores, finished)
 
     return search_rows(
-        advance, collect, rows, (max_lengths, facts), state, pad_id
+        begin, collect, rows, (max_lengths, facts), state, pad_id
     )

@@ -5,8 +5,8 @@ returns `(logits, state)`:
 
 - `token_ids`: int32 `(R,)`, the last id of each hypothesis, bos at first;
 - `position`: int32 scalar, the position of these ids, 0 for bos;
-- `state`: a `SearchState`; `step` returns one with the same `sentence` and a
-  `hypothesis` of the same structure;
+- `state`: a `SearchState`; `step` returns one with the same `sentence`, and
+  with `hypothesis` and `shared` of the same structure;
 - `logits`: float `(R, V)` for the next id. They need not be normalised; minus
   infinity means impossible.
 
@@ -32,11 +32,15 @@ class SearchState(NamedTuple):
     attention: float `(B, H, K, S)`, how much each hypothesis attended to
         each position of the source in this step, by head; 0 on padding. Only
         a coverage penalty reads it; a model may leave it out.
+    shared: any nest of tensors `(B, ...)` that steps change, such as a cache
+        that all hypotheses of a sentence write to. Never reordered; an axis
+        that is empty at first may grow.
     """
 
     sentence: object = ()
     hypothesis: object = ()
     attention: object = ()
+    shared: object = ()
 
 
 class Hypotheses(NamedTuple):
@@ -55,6 +59,29 @@ class Hypotheses(NamedTuple):
     lengths: object
     scores: object
     finished: object
+
+
+def count_ids(token_ids, pad_id, eos_id):
+    """Finds how long hypotheses are, and whether they end.
+
+    Args:
+        token_ids: int32 `(..., t + 1)`, bos first, filled up with pad.
+        pad_id: int.
+        eos_id: int.
+
+    Returns:
+        int32 `(...)`, the number of ids without bos, and bool `(...)`,
+        whether eos is among them.
+    """
+    axis = token_ids.shape.rank - 1
+    # gather rather than a slice, as in rows.py.
+    generated = tf.gather(
+        token_ids, tf.range(1, tf.shape(token_ids)[axis]), axis=axis
+    )
+    real = tf.not_equal(generated, pad_id)
+    lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=axis)
+    ends = tf.reduce_any(tf.equal(generated, eos_id), axis=axis)
+    return lengths, ends
 
 
 def select_rows(nest, rows):

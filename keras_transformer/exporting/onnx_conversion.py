@@ -16,7 +16,6 @@ _INT = 2  # onnx.AttributeProto.INT
 # tf2onnx's passes that find something to do in these graphs. Each walks all
 # nodes of all bodies; a second round takes as long and leaves as many nodes.
 _PASSES = (
-    "TransposeOptimizer",
     "ConstFoldOptimizer",
     "MergeDuplicatedNodesOptimizer",
     "ReshapeOptimizer",
@@ -40,6 +39,7 @@ def convert(function, signature, variables):
     # They import onnx, which an installation may lack.
     from keras_transformer.exporting.onnx_nodes import remove_unused
     from keras_transformer.exporting.onnx_norms import fuse_norms
+    from keras_transformer.exporting.onnx_tidy import tidy
 
     specs = input_specs(signature)
     names = {f"variable_{i}": variable for i, variable in enumerate(variables)}
@@ -59,6 +59,7 @@ def convert(function, signature, variables):
     tidy_loops(model.graph)
     fuse_norms(model.graph)
     remove_unused(model.graph)
+    tidy(model.graph)
     _keep_empty_axes(model.graph)
     _follow(signature, model.graph)
     shorten_names(model.graph)

@@ -28,7 +28,8 @@ def scaled_dot_product_attention(
         key: float tensor `(B, H, S, d_k)`.
         value: float tensor `(B, H, S, d_v)`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, True where
-            a query may attend, or None for everywhere.
+            a query may attend; or a float one that is added to the scores; or
+            None for everywhere.
         dropout: a function applied to the weights, or None.
         return_weights: bool, whether to return the weights as well.
 
@@ -51,6 +52,8 @@ def scaled_dot_product_attention(
     scores = ops.cast(scores, "float32")  # (B, H, T, S)
     if attention_mask is None:
         weights = ops.softmax(scores)
+    elif keras.backend.standardize_dtype(attention_mask.dtype) != "bool":
+        weights = ops.softmax(scores + ops.expand_dims(attention_mask, axis=1))
     else:
         visible = ops.expand_dims(attention_mask, axis=1)
         weights = ops.softmax(ops.where(visible, scores, HIDDEN_SCORE))
@@ -186,23 +189,25 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         return (outputs, weights) if return_weights else outputs
 
-    def project(self, value, key=None):
+    def project(self, value, key=None, batch=None):
         """Computes the keys and values that queries will read.
 
         Decoding calls this once for each sentence (cross-attention) or once
         for each new position (self-attention), and keeps the result.
 
         Args:
-            value: float tensor `(B, S, D_v)`, or `(B, D_v)`: one position.
+            value: float tensor `(B, S, D_v)`; or `(R, D_v)`, `R` a multiple
+                of `B`: `R / B` positions of each row.
             key: float tensor like it, `(..., D_k)`, by default `value`.
+            batch: as of `attend`.
 
         Returns:
             `KeysValues`.
         """
         key = value if key is None else key
         return KeysValues(
-            self._split_heads(key, self.key_projection, self.d_k),
-            self._split_heads(value, self.value_projection, self.d_v),
+            self._split_heads(key, self.key_projection, self.d_k, batch),
+            self._split_heads(value, self.value_projection, self.d_v, batch),
         )
 
     def attend(
@@ -219,8 +224,7 @@ class MultiHeadAttention(keras.layers.Layer):
             query: float tensor `(B, T, D_q)`; or `(R, D_q)`, `R` a multiple
                 of `B`: `R / B` queries to each row of keys and values.
             keys_values: `KeysValues`.
-            attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
-                None.
+            attention_mask: as of `scaled_dot_product_attention`.
             training: bool, whether dropout is on.
             batch: int or scalar tensor, the `B` of a query `(R, D_q)`; None
                 if `R = B`. A query `(B, T, D_q)` tells it itself.

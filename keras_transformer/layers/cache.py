@@ -2,7 +2,8 @@
 
 Two forms behind one interface: `append` the keys and values of one new
 position, then attend under `mask`. Both are named tuples of tensors, so that
-they can be loop variables; the first axis is the hypothesis.
+they can be loop variables; the first axis is the hypothesis, or the sentence
+if its hypotheses share a cache.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ class GrowingCache(NamedTuple):
     The default: work grows with the output alone. It needs a runtime whose
     loop variables may change shape (TensorFlow, ONNX).
 
-    keys: float tensor `(R, H, t, d_k)`, `R` rows (hypotheses), `t` positions.
+    keys: float tensor `(R, H, t, d_k)`, `R` rows, `t` positions.
     values: float tensor `(R, H, t, d_v)`.
     """
 
@@ -32,7 +33,7 @@ class GrowingCache(NamedTuple):
         )
 
     def append(self, new, position):
-        """Adds `KeysValues` of one position, `(R, H, 1, ...)`."""
+        """Adds `KeysValues`: `(R, H, 1, ...)`, or `K` of one position."""
         del position
         return GrowingCache(
             ops.concatenate([self.keys, new.keys], axis=2),

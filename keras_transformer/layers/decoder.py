@@ -1,7 +1,6 @@
 """The decoder: a stack of layers (paper, section 3.1)."""
 
 import keras
-from keras import ops
 
 from keras_transformer.layers.decoder_layer import DecoderLayer
 from keras_transformer.layers.stack import (
@@ -95,7 +94,16 @@ class Decoder(keras.layers.Layer):
         """
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
-    def step(self, inputs, memory, memory_mask, caches, position):
+    def step(
+        self,
+        inputs,
+        memory,
+        memory_mask,
+        caches,
+        position,
+        batch=None,
+        lineage=None,
+    ):
         """Decodes one position through all layers.
 
         Args:
@@ -104,19 +112,25 @@ class Decoder(keras.layers.Layer):
             memory_mask: bool tensor `(B, 1, S)`, or None.
             caches: list with the cache of each layer.
             position: int scalar tensor.
+            batch: as of `DecoderLayer.step`.
+            lineage: as of `DecoderLayer.step`.
 
         Returns:
             Outputs `(R, D)`, the new list of caches, and the
             cross-attention weights `(B, H, K, S)` of the last layer.
         """
         states, new_caches, weights = inputs, [], None
-        # Once for all layers: what it takes is in every step of a graph.
-        batch = ops.shape(memory[0].keys)[0]
         for layer, keys_values, cache in zip(
             self.layers, memory, caches, strict=True
         ):
             states, cache, weights = layer.step(
-                states, keys_values, memory_mask, cache, position, batch
+                states,
+                keys_values,
+                memory_mask,
+                cache,
+                position,
+                batch,
+                lineage,
             )
             new_caches.append(cache)
         return self.finish(states), new_caches, weights

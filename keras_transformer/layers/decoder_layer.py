@@ -137,7 +137,16 @@ class DecoderLayer(keras.layers.Layer):
         )
         return (outputs, weights) if return_weights else outputs
 
-    def step(self, inputs, memory, memory_mask, cache, position, batch=None):
+    def step(
+        self,
+        inputs,
+        memory,
+        memory_mask,
+        cache,
+        position,
+        batch=None,
+        lineage=None,
+    ):
         """Decodes one position.
 
         Args:
@@ -146,21 +155,27 @@ class DecoderLayer(keras.layers.Layer):
                 sentence `b`.
             memory: `KeysValues` of `cross_attention.project`, for `B` rows.
             memory_mask: bool tensor `(B, 1, S)`, or None.
-            cache: `GrowingCache` or `FixedCache` of `R` rows.
+            cache: `GrowingCache` or `FixedCache` of `R` rows; with `lineage`
+                a `GrowingCache` of `B` rows.
             position: int scalar tensor.
-            batch: int or scalar tensor, `B`, if it is known already.
+            batch: int or scalar tensor, `B`; None if `R = B`.
+            lineage: None, or float tensor `(B, K, L)`, added to the scores:
+                hides from each hypothesis what in the cache of its sentence
+                is not of its own prefix, this position included.
 
         Returns:
             Outputs `(R, D)`, the cache with this position in it, and the
             cross-attention weights `(B, H, K, S)`.
         """
+        shared = None if lineage is None else batch
 
         def self_attend(states):
             nonlocal cache
-            new = self.self_attention.project(states)
+            new = self.self_attention.project(states, batch=shared)
             cache = cache.append(new, position)
+            mask = cache.mask(position) if lineage is None else lineage
             outputs, _ = self.self_attention.attend(
-                states, cache, cache.mask(position)
+                states, cache, mask, batch=shared
             )
             return outputs
 
@@ -194,8 +209,6 @@ class DecoderLayer(keras.layers.Layer):
             Outputs like the inputs, and the cross-attention weights.
         """
         weights = None
-        if batch is None:
-            batch = ops.shape(memory.keys)[0]
 
         def cross_attend(states):
             nonlocal weights

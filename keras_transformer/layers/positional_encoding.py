@@ -12,15 +12,15 @@ def positional_encoding(positions, d_model):
     column `2i + 1` the cosine of the same angle.
 
     Args:
-        positions: tensor `(T,)` of positions, counted from 0.
+        positions: tensor `(...)` of positions, counted from 0.
         d_model: int, `D`; an odd width ends in a sine.
 
     Returns:
-        float32 tensor `(T, D)`.
+        float32 tensor `(..., D)`.
     """
     column = np.arange(d_model)
     rates = (10000.0 ** -(2.0 * (column // 2) / d_model)).astype("float32")
-    angles = ops.cast(positions, "float32")[:, None] * rates[None, :]
+    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates
     return ops.where(column % 2 == 0, ops.sin(angles), ops.cos(angles))
 
 
@@ -62,7 +62,8 @@ class PositionalEncoding(keras.layers.Layer):
         self.d_model = input_shape[-1]
 
     def call(self, inputs, start=0):
-        length = 1 if len(inputs.shape) == 2 else ops.shape(inputs)[1]
-        positions = start + ops.arange(length)
+        positions = start
+        if len(inputs.shape) == 3:
+            positions = start + ops.arange(ops.shape(inputs)[1])
         encoding = positional_encoding(positions, self.d_model)
         return inputs + ops.cast(encoding, inputs.dtype)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding import penalize_repetition, repeated_ngrams
 from keras_transformer.decoding.constraints import Constraints
-from keras_transformer.decoding.prefix import forced_ids
+from keras_transformer.decoding.prefix import forced_ids, prefix_length
 from tests.support.exhaustive_search import log_softmax, repeats
 from tests.support.step_tables import (
     beam,
@@ -44,19 +44,27 @@ def test_options_that_are_numbers_and_off_cost_nothing():
         Constraints(0, 2, (), 0, -1, 1),
         Constraints(0, 2, (), 0, np.int32(0), np.float32(1.0)),
     ):
-        assert isinstance(off.are_active(4, free), (bool, np.bool_))
-        assert not off.are_active(4, free)
-        assert not off.are_active(4, empty)
+        assert isinstance(
+            off.are_active(4, prefix_length(free)), (bool, np.bool_)
+        )
+        assert not off.are_active(4, prefix_length(free))
+        assert not off.are_active(4, prefix_length(empty))
 
 
 def test_options_that_are_on_are_seen():
     free = forced_ids(None, 3, 0)
-    assert Constraints(0, 2, no_repeat_ngram_size=1).are_active(0, free)
-    assert Constraints(0, 2, repetition_penalty=1.5).are_active(0, free)
-    assert Constraints(0, 2, repetition_penalty=0.5).are_active(0, free)
+    assert Constraints(0, 2, no_repeat_ngram_size=1).are_active(
+        0, prefix_length(free)
+    )
+    assert Constraints(0, 2, repetition_penalty=1.5).are_active(
+        0, prefix_length(free)
+    )
+    assert Constraints(0, 2, repetition_penalty=0.5).are_active(
+        0, prefix_length(free)
+    )
     forced = forced_ids([[5, 6]], 3, 0)
     seen = [
-        bool(Constraints(0, 2).are_active(position, forced))
+        bool(Constraints(0, 2).are_active(position, prefix_length(forced)))
         for position in (1, 2)
     ]
     assert seen == [True, False]

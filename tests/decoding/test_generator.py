@@ -175,7 +175,11 @@ def test_a_search_over_fixed_caches_finds_the_same(transformer, generator):
     def search(source_ids):
         def step(token_ids, position, state):
             logits, caches, attention = transformer.step(
-                token_ids, position, state.sentence, state.hypothesis
+                token_ids,
+                position,
+                state.sentence,
+                state.hypothesis,
+                batch=tf.shape(state.sentence["mask"])[0],
             )
             return logits, SearchState(state.sentence, caches, attention)
 

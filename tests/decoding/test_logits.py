@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding.logits import (
     allowed_candidates,
+    likeliest,
     log_normalizer,
     log_prob_of,
     mask_forbidden,
@@ -20,7 +21,7 @@ NOTHING = np.array([[-1]], "int32")
 
 
 def test_candidates_come_likeliest_first_and_ties_by_lower_id():
-    log_probs, ids = allowed_candidates(LOGITS, 3, NOTHING)
+    log_probs, ids = allowed_candidates(LOGITS, 4, NOTHING)
     assert ids.numpy().tolist() == [[1, 3, 2, 0], [0, 2, 3, 4]]
     for row in range(2):
         expected = log_softmax(LOGITS[row])[ids[row]]
@@ -34,7 +35,7 @@ def test_candidates_come_likeliest_first_and_ties_by_lower_id():
 def test_forbidden_candidates_have_no_probability_and_the_others_their_own(
     forbidden,
 ):
-    log_probs, ids = allowed_candidates(LOGITS, 1, np.array(forbidden, "int32"))
+    log_probs, ids = allowed_candidates(LOGITS, 4, np.array(forbidden, "int32"))
     assert ids.shape == (2, 4)
     for row in range(2):
         expected = log_softmax(LOGITS[row])[ids[row]]
@@ -47,7 +48,7 @@ def test_forbidden_candidates_have_no_probability_and_the_others_their_own(
 def test_as_many_candidates_as_wanted_are_allowed(count):
     """Those forbidden are the likeliest of each row."""
     forbidden = np.array([[1, 3], [0, 2]], "int32")
-    log_probs, ids = allowed_candidates(LOGITS, count, forbidden)
+    log_probs, ids = allowed_candidates(LOGITS, count + 2, forbidden)
     left = [[2, 0, 4], [3, 4, 1]]
     for row in range(2):
         allowed = ids[row].numpy()[np.isfinite(log_probs[row])]
@@ -65,7 +66,7 @@ def test_there_are_no_more_candidates_than_ids(count):
 def test_an_impossible_row_gives_no_nan():
     logits = np.full((2, 4), -np.inf, "float32")
     logits[1, 2] = 0.0
-    log_probs, ids = allowed_candidates(logits, 4, NOTHING)
+    log_probs, ids = allowed_candidates(logits, 5, NOTHING)
     assert np.isneginf(log_probs[0]).all()
     assert log_probs[1].numpy().tolist() == [0.0] + 3 * [-np.inf]
     assert ids[1, 0] == 2
@@ -73,8 +74,25 @@ def test_an_impossible_row_gives_no_nan():
 
 def test_extreme_logits_do_not_overflow():
     logits = np.array([[1e4, 1e4], [-1e4, -1e4]], "float32")
-    log_probs, _ = allowed_candidates(logits, 2, NOTHING)
+    log_probs, _ = allowed_candidates(logits, 3, NOTHING)
     np.testing.assert_allclose(log_probs, np.full((2, 2), np.log(0.5)), 1e-3)
+
+
+@pytest.mark.parametrize("vocab_size", [7, 2048, 2053, 2310, 10007, 10010])
+@pytest.mark.parametrize("count", [1, 2, 11, 97, 5000, 20000])
+def test_the_likeliest_ids_are_those_of_a_sort_ties_and_all(vocab_size, count):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(5, vocab_size)).astype("float32")
+    logits[1] = np.round(logits[1])  # A few values, each many times.
+    logits[2] = rng.permutation(np.arange(vocab_size) // 3)
+    logits[3] = -np.inf
+    logits[4, rng.permutation(vocab_size)[: vocab_size // 2]] = -np.inf
+    values, ids = likeliest(tf.constant(logits), count)
+    order = np.argsort(-logits, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(ids, order)
+    np.testing.assert_array_equal(
+        values, np.take_along_axis(logits, order, axis=1)
+    )
 
 
 def test_the_log_probability_of_given_ids_is_looked_up():

@@ -1,0 +1,65 @@
+"""The Transformer as a search sees it: a step function and its first state."""
+
+import tensorflow as tf
+
+from keras_transformer.decoding.state import SearchState
+from keras_transformer.layers.attention import HIDDEN_SCORE
+
+
+def single_step(transformer, source_ids):
+    """Prepares a search with one hypothesis a sentence.
+
+    Args:
+        transformer: `Transformer`.
+        source_ids: int32 `(B, S)`, padded.
+
+    Returns:
+        The function `step(token_ids, position, state)` and its first
+        `SearchState`; see `keras_transformer.decoding.state`.
+    """
+    sentence, caches = transformer.start(source_ids)
+
+    def step(token_ids, position, state):
+        logits, caches, attention = transformer.step(
+            token_ids, position, state.sentence, state.shared
+        )
+        return logits, state._replace(shared=caches, attention=attention)
+
+    return step, SearchState(sentence, shared=caches)
+
+
+def beam_step(transformer, source_ids, beam_size):
+    """Prepares a search with `K` hypotheses a sentence, which share a cache.
+
+    Each adds its position to it. What follows a hypothesis when the search
+    reorders them is its lineage alone, which hides what is not of its own
+    prefix: a number for each position instead of keys and values.
+
+    Args:
+        transformer: `Transformer`.
+        source_ids: int32 `(B, S)`, padded.
+        beam_size: int or int32 scalar, `K`.
+
+    Returns:
+        As of `single_step`.
+    """
+    sentence, caches = transformer.start(source_ids)
+    own = (1.0 - tf.eye(beam_size)) * HIDDEN_SCORE
+
+    def step(token_ids, position, state):
+        batch = tf.shape(state.sentence["mask"])[0]
+        lineage = tf.concat(
+            [state.hypothesis, tf.tile(own, [batch, 1])], axis=1
+        )
+        logits, caches, attention = transformer.step(
+            token_ids,
+            position,
+            state.sentence,
+            state.shared,
+            batch,
+            tf.reshape(lineage, [batch, beam_size, -1]),
+        )
+        return logits, SearchState(state.sentence, lineage, attention, caches)
+
+    nothing = tf.zeros((tf.shape(source_ids)[0], 0))
+    return step, SearchState(sentence, hypothesis=nothing, shared=caches)

@@ -1,0 +1,311 @@
+"""Removes what a converted graph computes for nothing.
+
+A step of decoding consists of many small operators, and a runtime spends about
+as long on starting each as on most of them. The converter leaves casts there
+and back, shapes that are made anew for each layer, and work that does not
+change from step to step.
+"""
+
+import itertools
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from keras_transformer.exporting.onnx_loops import graphs_of
+from keras_transformer.exporting.onnx_nodes import remove_unused, set_nodes
+
+_INT64 = TensorProto.INT64
+_SMALL = 1024  # Elements; larger constants are weights, of which none is equal.
+# Operators that move numbers, or calculate with them alike in 32 and 64 bits,
+# and how many of their inputs, from the first, are such numbers.
+_MOVE = {
+    "Add": 2,
+    "Concat": None,
+    "Gather": 1,
+    "GatherND": 1,
+    "Max": None,
+    "Min": None,
+    "Mul": 2,
+    "Reshape": 1,
+    "Slice": 1,
+    "Squeeze": 1,
+    "Sub": 2,
+    "Unsqueeze": 1,
+}
+# Those whose output of that number is always int64.
+_GIVE_INT64 = {"NonZero": 0, "Shape": 0, "Size": 0, "TopK": 1}
+_numbers = itertools.count()
+
+
+def tidy(graph):
+    """Simplifies a graph and those within it, in place.
+
+    Args:
+        graph: `onnx.GraphProto`, as it is after `tidy_loops`.
+    """
+    while True:
+        before = _size(graph)
+        for part in graphs_of(graph):
+            _Part(part).simplify()
+            _merge(part)
+        remove_unused(graph)
+        _hoist(graph)
+        if _size(graph) == before:
+            break
+
+
+def _size(graph):
+    """Counts the nodes, inner ones as much as makes a smaller sum better."""
+    return [len(part.node) for part in graphs_of(graph)]
+
+
+class _Part:
+    """One graph, without those within it.
+
+    Attributes:
+        renamed: dict, names of values and those that take their places.
+    """
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.constants = {
+            tensor.name: numpy_helper.to_array(tensor)
+            for tensor in graph.initializer
+            if np.prod(tensor.dims) <= _SMALL
+        }
+        self.makers = {
+            name: node for node in graph.node for name in node.output
+        }
+        self.inputs = {value.name for value in graph.input}
+        self.inputs |= {tensor.name for tensor in graph.initializer}
+        self.renamed = {}
+        self.nodes = []
+        self.made = {}
+
+    def simplify(self):
+        """Replaces what is nothing but something else by that."""
+        outputs = {value.name for value in self.graph.output}
+        for node in self.graph.node:
+            rule = _RULES.get(node.op_type)
+            if rule and node.output[0] not in outputs:
+                same = rule(self, node)
+                if same is not None:
+                    self.renamed[node.output[0]] = same
+            self.nodes.append(node)
+        set_nodes(self.graph, self.nodes)
+        _rename_all(self.graph, self.renamed)
+
+    def maker(self, name, *operators):
+        """Gives the node of a value, if it is one of the operators."""
+        node = self.makers.get(name)
+        return node if node is not None and node.op_type in operators else None
+
+    def is_constant(self, name, *values):
+        """Whether a value is a constant of these elements alone."""
+        array = self.constants.get(name)
+        return array is not None and np.isin(array, values).all()
+
+    def as_int64(self, name):
+        """Gives the name of a value as int64, or None if that costs more."""
+        if name not in self.made:
+            self.made[name] = self._make_int64(name)
+        return self.made[name]
+
+    def _make_int64(self, name):
+        node = self.makers.get(name)
+        new = f"{name}/int64_{next(_numbers)}"
+        if name in self.constants:
+            if self.constants[name].dtype != np.int32:
+                return None
+            array = self.constants[name].astype(np.int64)
+            self.constants[new] = array
+            self.graph.initializer.append(numpy_helper.from_array(array, new))
+            return new
+        if node is None and name not in self.inputs:
+            # Of an outer graph, where the cast will go too.
+            self.nodes.append(
+                helper.make_node("Cast", [name], [new], new, to=_INT64)
+            )
+            return new
+        if node is None:
+            return None
+        if node.op_type == "Cast":
+            return node.input[0] if self._is_int64(node.input[0]) else None
+        if node.op_type not in _MOVE:
+            return None
+        count = _MOVE[node.op_type] or len(node.input)
+        moved = [self.as_int64(each) for each in node.input[:count]]
+        if None in moved:
+            return None
+        copy = NodeProto.FromString(node.SerializeToString())
+        copy.input[:count] = moved
+        copy.output[0] = copy.name = new
+        self.nodes.append(copy)
+        return new
+
+    def _is_int64(self, name):
+        node = self.maker(name, *_GIVE_INT64)
+        return (
+            node is not None and node.output[_GIVE_INT64[node.op_type]] == name
+        )
+
+
+def _same_integers(part, node):
+    """A cast to int64 of what was int64 before."""
+    source = node.input[0]
+    if node.attribute[0].i == _INT64 and source in part.makers:
+        return part.as_int64(source)
+    return None
+
+
+def _same_axes(part, node):
+    """An axis that is put where it was taken away."""
+    squeezed = part.maker(node.input[0], "Squeeze")
+    if squeezed is not None and len(squeezed.input) > 1:
+        axes, others = (
+            part.constants.get(each.input[1]) for each in (node, squeezed)
+        )
+        if axes is not None and np.array_equal(axes, others):
+            return squeezed.input[0]
+    return None
+
+
+def _whole_slice(part, node):
+    """A slice from the first element to the last."""
+    starts, ends, _, *steps = node.input[1:]
+    ends = part.constants.get(ends)
+    if (
+        part.is_constant(starts, 0)
+        and ends is not None
+        and (ends >= np.iinfo(np.int32).max).all()
+        and all(part.is_constant(step, 1) for step in steps)
+    ):
+        return node.input[0]
+    return None
+
+
+def _counted_from_the_end(part, node):
+    """Ids that may be negative: `Gather` knows what that means."""
+    less = part.maker(node.input[0], "Less")
+    added = part.maker(node.input[1], "Add")
+    ids = node.input[2]
+    if less is None or added is None or added.input[0] != ids:
+        return None
+    compared = part.maker(less.input[0], "Cast")
+    is_same = less.input[0] == ids or (
+        compared is not None and compared.input[0] == ids
+    )
+    users = [each for each in part.graph.node if node.output[0] in each.input]
+    if (
+        is_same
+        and part.is_constant(less.input[1], 0)
+        and all(
+            user.op_type == "Gather" and user.input[0] != node.output[0]
+            for user in users
+        )
+    ):
+        return ids
+    return None
+
+
+_RULES = {
+    "Cast": _same_integers,
+    "Unsqueeze": _same_axes,
+    "Slice": _whole_slice,
+    "Where": _counted_from_the_end,
+}
+
+
+def _merge(graph):
+    """Computes once what is computed several times."""
+    outputs = {value.name for value in graph.output}
+    renamed, seen = {}, {}
+    for tensor in graph.initializer:
+        if np.prod(tensor.dims) <= _SMALL and tensor.name not in outputs:
+            array = numpy_helper.to_array(tensor)
+            key = (tensor.data_type, tuple(tensor.dims), array.tobytes())
+            first = seen.setdefault(key, tensor.name)
+            if first != tensor.name:
+                renamed[tensor.name] = first
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+        if any(attribute.HasField("g") for attribute in node.attribute):
+            continue
+        attributes = sorted(a.SerializeToString() for a in node.attribute)
+        key = (node.op_type, *node.input, *attributes)
+        first = seen.setdefault(key, node)
+        if first is not node and not outputs.intersection(node.output):
+            renamed.update(zip(node.output, first.output, strict=True))
+    _rename_all(graph, renamed)
+
+
+def _rename_all(graph, renamed):
+    """Renames what the nodes of a graph, and those within them, read."""
+
+    def name_of(name):
+        while name in renamed:
+            name = renamed[name]
+        return name
+
+    if renamed:
+        for part in graphs_of(graph):
+            for node in part.node:
+                for i, name in enumerate(node.input):
+                    node.input[i] = name_of(name)
+
+
+def _hoist(graph):
+    """Computes outside of a loop what does not change within it."""
+    nodes = []
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _hoist(attribute.g)
+                if node.op_type == "Loop":
+                    nodes += _take_invariants(attribute.g, graph)
+        nodes.append(node)
+    set_nodes(graph, nodes)
+
+
+def _take_invariants(body, graph, inside=frozenset()):
+    """Takes the nodes out of a body that depend on nothing in it.
+
+    Args:
+        body: `onnx.GraphProto`, of a loop in `graph`, or of a condition in it.
+        graph: `onnx.GraphProto`; gets copies of the constants they read.
+        inside: names of what is computed in the loop before.
+
+    Returns:
+        list of `onnx.NodeProto`.
+    """
+    constants = {tensor.name: tensor for tensor in body.initializer}
+    inside = {*inside, *(value.name for value in body.input)}
+    outputs = {value.name for value in body.output}
+    taken, kept = [], []
+    for node in body.node:
+        inner = [a.g for a in node.attribute if a.HasField("g")]
+        for part in inner:
+            taken += _take_invariants(part, graph, inside)
+        if (
+            inner
+            or inside.intersection(node.input)
+            or outputs.intersection(node.output)
+            or not set(node.input) - set(constants)
+            # Runtimes fuse it with the product that reads it.
+            or node.op_type == "Transpose"
+        ):
+            kept.append(node)
+            inside.update(node.output)
+            continue
+        node = NodeProto.FromString(node.SerializeToString())
+        for i, name in enumerate(node.input):
+            if name in constants:
+                # A copy: it may be read inside as well.
+                node.input[i] = f"{name}/outside_{next(_numbers)}"
+                tensor = graph.initializer.add()
+                tensor.CopyFrom(constants[name])
+                tensor.name = node.input[i]
+        taken.append(node)
+    set_nodes(body, kept)
+    return taken
