@@ -194,7 +194,7 @@ class BeamRules:
         if self._may_cover():
             coverage = tf.gather(coverage, parents, batch_dims=1)
         token_ids = tf.gather(sets.token_ids, origins, batch_dims=1)
-        token_ids = tf.concat([token_ids, new_ids[:, :, None]], axis=2)
+        token_ids = tf.concat([token_ids, tf.expand_dims(new_ids, 2)], axis=2)
         sets = BeamSets(
             sets.done
             | self._is_done(

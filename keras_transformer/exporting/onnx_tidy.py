@@ -268,25 +268,29 @@ def _hoist(graph):
     set_nodes(graph, nodes)
 
 
-def _take_invariants(body, graph, inside=frozenset()):
+def _take_invariants(body, graph, inside=frozenset(), constants=None):
     """Takes the nodes out of a body that depend on nothing in it.
 
     Args:
         body: `onnx.GraphProto`, of a loop in `graph`, or of a condition in it.
         graph: `onnx.GraphProto`; gets copies of the constants they read.
         inside: names of what is computed in the loop before.
+        constants: dict of name to `onnx.TensorProto`, those of the loop.
 
     Returns:
         list of `onnx.NodeProto`.
     """
-    constants = {tensor.name: tensor for tensor in body.initializer}
+    constants = {
+        **(constants or {}),
+        **{tensor.name: tensor for tensor in body.initializer},
+    }
     inside = {*inside, *(value.name for value in body.input)}
     outputs = {value.name for value in body.output}
     taken, kept = [], []
     for node in body.node:
         inner = [a.g for a in node.attribute if a.HasField("g")]
         for part in inner:
-            taken += _take_invariants(part, graph, inside)
+            taken += _take_invariants(part, graph, inside, constants)
         if (
             inner
             or inside.intersection(node.input)
