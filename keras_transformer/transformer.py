@@ -338,16 +338,14 @@ class Transformer(keras.Model):
             lineage: float tensor `(B, K, (position + 1) * K)`, or None. With
                 it the `K` hypotheses of a sentence share a cache, in which
                 each finds its own prefix where `lineage` is 0; elsewhere it
-                is `HIDDEN_SCORE`. So a search need not copy a cache to
-                reorder its hypotheses.
+                is `HIDDEN_SCORE`.
 
         Returns:
             Logits `(R, V)`, the new caches, and the cross-attention weights
             `(B, H, K, S)` of the last layer.
         """
-        inputs = self.embed(token_ids, self.target_embedding, position)
         states, caches, weights = self.decoder.step(
-            inputs,
+            self.embed(token_ids, self.target_embedding, position),
             sentence["memory"],
             sentence["mask"],
             caches,

@@ -74,13 +74,11 @@ def count_ids(token_ids, pad_id, eos_id):
         whether eos is among them.
     """
     axis = token_ids.shape.rank - 1
-    # gather rather than a slice, as in rows.py.
-    generated = tf.gather(
-        token_ids, tf.range(1, tf.shape(token_ids)[axis]), axis=axis
-    )
-    real = tf.not_equal(generated, pad_id)
+    # Not cut off: OpenVINO mistakes what has no columns.
+    generated = tf.range(tf.shape(token_ids)[axis]) > 0
+    real = generated & tf.not_equal(token_ids, pad_id)
     lengths = tf.reduce_sum(tf.cast(real, tf.int32), axis=axis)
-    ends = tf.reduce_any(tf.equal(generated, eos_id), axis=axis)
+    ends = tf.reduce_any(generated & tf.equal(token_ids, eos_id), axis=axis)
     return lengths, ends
 
 

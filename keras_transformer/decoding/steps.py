@@ -44,7 +44,8 @@ def beam_step(transformer, source_ids, beam_size):
         As of `single_step`.
     """
     sentence, caches = transformer.start(source_ids)
-    own = (1.0 - tf.eye(beam_size)) * HIDDEN_SCORE
+    slots = tf.range(beam_size)
+    own = tf.where(slots[:, None] == slots[None, :], 0.0, HIDDEN_SCORE)
 
     def step(token_ids, position, state):
         batch = tf.shape(state.sentence["mask"])[0]

@@ -78,3 +78,23 @@ def rename(graph, old, new):
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 rename(attribute.g, old, new)
+
+
+def rename_all(graph, renamed):
+    """Renames what the nodes of a graph, and those within them, read.
+
+    Args:
+        graph: `onnx.GraphProto`; changed in place.
+        renamed: dict of str to str, the new names; these may have new ones.
+    """
+
+    def name_of(name):
+        while name in renamed:
+            name = renamed[name]
+        return name
+
+    if renamed:
+        for part in graphs_of(graph):
+            for node in part.node:
+                for i, name in enumerate(node.input):
+                    node.input[i] = name_of(name)

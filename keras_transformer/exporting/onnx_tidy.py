@@ -11,7 +11,8 @@ import itertools
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from keras_transformer.exporting.onnx_loops import graphs_of
+from keras_transformer.exporting.onnx_invariants import hoist
+from keras_transformer.exporting.onnx_loops import graphs_of, rename_all
 from keras_transformer.exporting.onnx_nodes import remove_unused, set_nodes
 
 _INT64 = TensorProto.INT64
@@ -45,29 +46,51 @@ def tidy(graph):
     """
     while True:
         before = _size(graph)
+        known = _int32_values(graph)
         for part in graphs_of(graph):
-            _Part(part).simplify()
+            _Part(part, known).simplify()
             _merge(part)
         remove_unused(graph)
-        _hoist(graph)
+        hoist(graph)
         if _size(graph) == before:
             break
 
 
 def _size(graph):
-    """Counts the nodes, inner ones as much as makes a smaller sum better."""
     return [len(part.node) for part in graphs_of(graph)]
+
+
+def _int32_values(graph):
+    """Gives the names of the values that are known to be int32."""
+    known = set()
+    for part in graphs_of(graph):
+        for value in part.input:
+            if value.type.tensor_type.elem_type == TensorProto.INT32:
+                known.add(value.name)
+        for tensor in part.initializer:
+            if tensor.data_type == TensorProto.INT32:
+                known.add(tensor.name)
+        for node in part.node:
+            moved = node.input[: _MOVE.get(node.op_type, 0)]
+            if (node.op_type in _MOVE and known.issuperset(moved)) or (
+                node.op_type == "Cast"
+                and node.attribute[0].i == TensorProto.INT32
+            ):
+                known.add(node.output[0])
+    return known
 
 
 class _Part:
     """One graph, without those within it.
 
-    Attributes:
-        renamed: dict, names of values and those that take their places.
+    Args:
+        graph: `onnx.GraphProto`.
+        int32_values: set of names, of other graphs too.
     """
 
-    def __init__(self, graph):
+    def __init__(self, graph, int32_values):
         self.graph = graph
+        self.int32_values = int32_values
         self.constants = {
             tensor.name: numpy_helper.to_array(tensor)
             for tensor in graph.initializer
@@ -93,7 +116,7 @@ class _Part:
                     self.renamed[node.output[0]] = same
             self.nodes.append(node)
         set_nodes(self.graph, self.nodes)
-        _rename_all(self.graph, self.renamed)
+        rename_all(self.graph, self.renamed)
 
     def maker(self, name, *operators):
         """Gives the node of a value, if it is one of the operators."""
@@ -121,7 +144,9 @@ class _Part:
             self.constants[new] = array
             self.graph.initializer.append(numpy_helper.from_array(array, new))
             return new
-        if node is None and name not in self.inputs:
+        if name in self.int32_values and node is None:
+            if name in self.inputs:
+                return None
             # Of an outer graph, where the cast will go too.
             self.nodes.append(
                 helper.make_node("Cast", [name], [new], new, to=_INT64)
@@ -237,79 +262,4 @@ def _merge(graph):
         first = seen.setdefault(key, node)
         if first is not node and not outputs.intersection(node.output):
             renamed.update(zip(node.output, first.output, strict=True))
-    _rename_all(graph, renamed)
-
-
-def _rename_all(graph, renamed):
-    """Renames what the nodes of a graph, and those within them, read."""
-
-    def name_of(name):
-        while name in renamed:
-            name = renamed[name]
-        return name
-
-    if renamed:
-        for part in graphs_of(graph):
-            for node in part.node:
-                for i, name in enumerate(node.input):
-                    node.input[i] = name_of(name)
-
-
-def _hoist(graph):
-    """Computes outside of a loop what does not change within it."""
-    nodes = []
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                _hoist(attribute.g)
-                if node.op_type == "Loop":
-                    nodes += _take_invariants(attribute.g, graph)
-        nodes.append(node)
-    set_nodes(graph, nodes)
-
-
-def _take_invariants(body, graph, inside=frozenset(), constants=None):
-    """Takes the nodes out of a body that depend on nothing in it.
-
-    Args:
-        body: `onnx.GraphProto`, of a loop in `graph`, or of a condition in it.
-        graph: `onnx.GraphProto`; gets copies of the constants they read.
-        inside: names of what is computed in the loop before.
-        constants: dict of name to `onnx.TensorProto`, those of the loop.
-
-    Returns:
-        list of `onnx.NodeProto`.
-    """
-    constants = {
-        **(constants or {}),
-        **{tensor.name: tensor for tensor in body.initializer},
-    }
-    inside = {*inside, *(value.name for value in body.input)}
-    outputs = {value.name for value in body.output}
-    taken, kept = [], []
-    for node in body.node:
-        inner = [a.g for a in node.attribute if a.HasField("g")]
-        for part in inner:
-            taken += _take_invariants(part, graph, inside, constants)
-        if (
-            inner
-            or inside.intersection(node.input)
-            or outputs.intersection(node.output)
-            or not set(node.input) - set(constants)
-            # Runtimes fuse it with the product that reads it.
-            or node.op_type == "Transpose"
-        ):
-            kept.append(node)
-            inside.update(node.output)
-            continue
-        node = NodeProto.FromString(node.SerializeToString())
-        for i, name in enumerate(node.input):
-            if name in constants:
-                # A copy: it may be read inside as well.
-                node.input[i] = f"{name}/outside_{next(_numbers)}"
-                tensor = graph.initializer.add()
-                tensor.CopyFrom(constants[name])
-                tensor.name = node.input[i]
-        taken.append(node)
-    set_nodes(body, kept)
-    return taken
+    rename_all(graph, renamed)

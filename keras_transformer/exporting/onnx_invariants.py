@@ -1,0 +1,73 @@
+"""What stays the same in a loop is computed once, before it."""
+
+import itertools
+
+from onnx import NodeProto
+
+from keras_transformer.exporting.onnx_nodes import set_nodes
+
+_numbers = itertools.count()
+
+
+def hoist(graph):
+    """Computes before each loop what does not change within it.
+
+    Args:
+        graph: `onnx.GraphProto`; it and those within it are changed in place.
+    """
+    nodes = []
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                hoist(attribute.g)
+                if node.op_type == "Loop":
+                    nodes += _take_invariants(attribute.g, graph)
+        nodes.append(node)
+    set_nodes(graph, nodes)
+
+
+def _take_invariants(body, graph, inside=frozenset(), constants=None):
+    """Takes the nodes out of a body that depend on nothing in it.
+
+    Args:
+        body: `onnx.GraphProto`, of a loop in `graph`, or of a condition in it.
+        graph: `onnx.GraphProto`; gets copies of the constants they read.
+        inside: names of what is computed in the loop before.
+        constants: dict of name to `onnx.TensorProto`, those of the loop.
+
+    Returns:
+        list of `onnx.NodeProto`.
+    """
+    constants = {
+        **(constants or {}),
+        **{tensor.name: tensor for tensor in body.initializer},
+    }
+    inside = {*inside, *(value.name for value in body.input)}
+    outputs = {value.name for value in body.output}
+    taken, kept = [], []
+    for node in body.node:
+        inner = [a.g for a in node.attribute if a.HasField("g")]
+        for part in inner:
+            taken += _take_invariants(part, graph, inside, constants)
+        if (
+            inner
+            or inside.intersection(node.input)
+            or outputs.intersection(node.output)
+            or not set(node.input) - set(constants)
+            # Runtimes fuse it with the product that reads it.
+            or node.op_type == "Transpose"
+        ):
+            kept.append(node)
+            inside.update(node.output)
+            continue
+        node = NodeProto.FromString(node.SerializeToString())
+        for i, name in enumerate(node.input):
+            if name in constants:
+                # A copy: it may be read inside as well.
+                node.input[i] = f"{name}/outside_{next(_numbers)}"
+                tensor = graph.initializer.add()
+                tensor.CopyFrom(constants[name])
+                tensor.name = node.input[i]
+        taken.append(node)
+    set_nodes(body, kept)
+    return taken
