@@ -11,10 +11,10 @@ Marian model, two threads each:
 Beam search ranks by `length ^ 0.6` and stops at as many ends as beams, but for
 KerasHub, which has no length penalty and stops when all beams have ended. Each
 engine has a process of its own, and in each turn they run one after the other,
-in an order drawn anew; `ratio` is the median, over the turns, of tokens a
-second beside CTranslate2 of the same precision, with its least and largest.
-`equal` counts the sentences whose ids are those of CTranslate2 in float32. The
-last line of output is JSON.
+half a second or longer, in an order drawn anew; `ratio` is the median, over the
+turns, of tokens a second beside CTranslate2 of the same precision, with its
+least and largest. `equal` counts the sentences whose ids are those of
+CTranslate2 in float32. The last line of output is JSON.
 """
 
 import argparse

@@ -42,7 +42,7 @@ def first_token(name, folder):
     """Loads an engine and lets it generate one token."""
     sources = json.loads((folder / "sources.json").read_text("utf-8"))
     case = Case(random_sources(1, sources["vocab_size"]), 1, 1, True)
-    [ids], _ = make_engine(name, folder)(case)
+    [ids], _ = make_engine(name, folder, least_seconds=0)(case)
     if len(ids) != 1:
         raise RuntimeError(f"{name}: {ids} is not one token")
 

@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.layers import FixedCache, GrowingCache
+from keras_transformer.layers.attention import HIDDEN_SCORE
 from keras_transformer.transformer import TYING_MODES
 from tests.support.small_models import (
     difference,
@@ -108,3 +109,40 @@ def test_sentence_of_padding_alone_decodes_without_nan():
     logits, _, weights = model.step(bos, 0, sentence, caches)
     assert np.isfinite(to_numpy(logits)).all()
     assert np.all(to_numpy(weights)[1] == 0)
+
+
+def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it():
+    """Each step every hypothesis goes on from any of its sentence."""
+    model = shared_transformer(norm_first=True)
+    batch, beams = 2, 3
+    generator = np.random.default_rng(3)
+    sentence, caches = model.start(SOURCE)
+    own = np.tile(np.where(np.eye(beams), 0, HIDDEN_SCORE), (batch, 1))
+    lineage = np.zeros((batch * beams, 0))
+    paths = np.zeros((batch * beams, 0), "int32")
+    first_rows = np.repeat(np.arange(batch) * beams, beams)
+    for position in range(LENGTH):
+        parents = first_rows + generator.integers(0, beams, batch * beams)
+        ids = generator.integers(4, 17, batch * beams) if position else 1
+        ids = np.zeros(batch * beams, "int32") + ids
+        lineage = np.concatenate([lineage[parents], own], axis=1)
+        paths = np.concatenate([paths[parents], ids[:, None]], axis=1)
+        logits, caches, weights = model.step(
+            ops.convert_to_tensor(ids, "int32"),
+            position,
+            sentence,
+            caches,
+            batch,
+            ops.convert_to_tensor(
+                lineage.reshape(batch, beams, -1), "float32"
+            ),
+        )
+        expected = model(
+            {
+                "source_ids": np.repeat(SOURCE, beams, axis=0),
+                "target_ids": paths.astype("int32"),
+            }
+        )
+        assert difference(logits, to_numpy(expected)[:, -1]) < 1e-5
+    assert to_numpy(caches[0].keys).shape[:3] == (batch, 3, LENGTH * beams)
+    assert tuple(weights.shape) == (batch, 3, beams, 5)
