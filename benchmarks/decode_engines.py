@@ -83,18 +83,18 @@ def onnxruntime(folder, precision):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     options.log_severity_level = 3  # It warns of every default.
-    sessions = {
-        name: onnxruntime.InferenceSession(
+
+    @functools.cache
+    def session_of(name):
+        return onnxruntime.InferenceSession(
             folder / f"onnx_{precision}" / f"{name}.onnx",
             options,
             ["CPUExecutionProvider"],
         )
-        for name in ("greedy", "beam")
-    }
 
     def decode(case):
         feed = {"source_ids": case.source_ids, **_options(case)}
-        session = sessions["beam" if case.beam > 1 else "greedy"]
+        session = session_of("beam" if case.beam > 1 else "greedy")
         return lambda: _best(
             *session.run(["token_ids", "lengths"], feed), case.beam
         )

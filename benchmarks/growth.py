@@ -19,7 +19,6 @@ import tempfile
 import numpy as np
 from decode import Case, make_model, random_sources
 from decode_engines import THREADS, make_engine
-from decode_model import SIZES
 from turns import Engines, timed
 
 ENGINES = ("onnxruntime float32", "tensorflow float32", "ctranslate2 float32")
@@ -34,7 +33,7 @@ SIZE = "tiny"
 
 def measure(folder, turns):
     """Gives the rows of the table."""
-    vocab_size, _ = SIZES[SIZE]
+    vocab_size = _sizes(folder)["target_vocab_size"]
     engines = Engines(make_engine, list(ENGINES), folder)
     for axis, (values, others) in AXES.items():
         for value in values:
@@ -60,6 +59,11 @@ def measure(folder, turns):
     engines.close()
 
 
+def _sizes(folder):
+    config = json.loads((folder / "run" / "config.json").read_text("utf-8"))
+    return config["transformer"]
+
+
 def _speed(seconds, base, tokens):
     median = statistics.median(seconds)
     ratio = statistics.median(b / s for s, b in zip(seconds, base, strict=True))
@@ -72,7 +76,8 @@ def _speed(seconds, base, tokens):
 
 def shares(folder, turns):
     """How near ONNX Runtime comes to memory and arithmetic of the machine."""
-    vocab_size, sizes = SIZES[SIZE]
+    sizes = _sizes(folder)
+    vocab_size = sizes["target_vocab_size"]
     width, layers = sizes["d_model"], sizes["num_layers"]
     # Of a decoder layer for one hypothesis: six square projections and the
     # feed-forward network; then the logits.

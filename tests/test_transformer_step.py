@@ -133,9 +133,7 @@ def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it():
             sentence,
             caches,
             batch,
-            ops.convert_to_tensor(
-                lineage.reshape(batch, beams, -1), "float32"
-            ),
+            ops.convert_to_tensor(lineage.reshape(batch, beams, -1), "float32"),
         )
         expected = model(
             {

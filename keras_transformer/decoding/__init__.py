@@ -1,7 +1,7 @@
 """Greedy search, beam search and sampling inside the graph (section 6.1).
 
-The searches know a model only as a function; `generator` alone knows the
-Transformer.
+The searches know a model only as a function; `steps` makes that of a
+Transformer, and `generator` runs them all.
 """
 
 from keras_transformer.decoding.beam import beam_search

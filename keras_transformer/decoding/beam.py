@@ -4,7 +4,10 @@ import tensorflow as tf
 
 from keras_transformer.decoding.beam_sets import BeamRules, Caps
 from keras_transformer.decoding.constraints import Constraints, when
-from keras_transformer.decoding.logits import allowed_candidates
+from keras_transformer.decoding.logits import (
+    IMPOSSIBLE,
+    allowed_candidates,
+)
 from keras_transformer.decoding.options import (
     check_given,
     check_num_hypotheses,
@@ -145,7 +148,8 @@ def beam_search(
 
     forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
     longest_prefix = prefix_length(forced)
-    count = 2 * beam_size + constraints.num_forbidden
+    wanted = 2 * beam_size
+    count = wanted + constraints.num_forbidden
 
     def candidates(logits, sets, slots, position, forced):
         """Finds what may follow each alive hypothesis."""
@@ -156,7 +160,7 @@ def beam_search(
             here += tf.zeros_like(slots.alive)
             return constraints.candidates(
                 logits,
-                2 * beam_size,
+                wanted,
                 tf.reshape(token_ids, tf.stack([-1, position + 1])),
                 position,
                 tf.reshape(here, (-1,)),
@@ -178,7 +182,7 @@ def beam_search(
             last_ids = tf.gather(sets.token_ids, position, axis=2)
             last_ids = tf.gather(last_ids, slots.alive, axis=1)
             logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
-            logits = tf.cast(logits, tf.float32)
+            logits = _at_least_two(tf.cast(logits, tf.float32))
             sets, parents = rules.extend(
                 sets,
                 slots,
@@ -197,10 +201,18 @@ def beam_search(
     first = select_rows(state.hypothesis, one_of_each)
     return search_rows(
         begin,
-        lambda position, sets, facts: rules.best(sets),
+        rules.best,
         rules.start(max_lengths, bos_id),
         (caps, forced),
         state._replace(hypothesis=first),
         pad_id,
         beam_size,
     )
+
+
+def _at_least_two(logits):
+    """Adds an impossible id to a vocabulary that has but one."""
+    if logits.shape[1] is not None and logits.shape[1] > 1:
+        return logits
+    missing = tf.maximum(2 - tf.shape(logits)[1], 0)
+    return tf.pad(logits, [[0, 0], [0, missing]], constant_values=IMPOSSIBLE)

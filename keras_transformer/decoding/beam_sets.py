@@ -48,19 +48,20 @@ class Slots(NamedTuple):
     """The places of the hypotheses of `B` sentences, as long as none leaves.
 
     alive: int32 `(K,)`, those of the alive ones.
-    all: int32 `(B, 2 * K)`, those of all.
-    are_first: bool `(B, 2 * K)`, whether they are below `K`.
+    places: int32 `(B, 2 * K)`, those of all.
+    may_finish: bool `(B, 2 * K)`, whether a candidate of that rank may
+        finish a hypothesis.
     padding: int32 `(B, 2 * K)`, pad in each.
     rows: int32 `(B, 1)`, the row `b * K` of the first hypothesis of each.
-    flat: int32 `(2,)`, the shape `(B, -1)`.
+    flat_shape: int32 `(2,)`, `(B, -1)`.
     """
 
     alive: object
-    all: object
-    are_first: object
+    places: object
+    may_finish: object
     padding: object
     rows: object
-    flat: object
+    flat_shape: object
 
 
 class BeamRules:
@@ -95,11 +96,11 @@ class BeamRules:
         self.pad_id = pad_id
         self.eos_id = eos_id
         # What is the same in all steps is made here, outside of the loop.
-        self._covers = coverage_penalty != 0
+        self._is_covering = coverage_penalty != 0
         self._last_needed = (
             tf.where(early_stopping, beam_size, num_hypotheses) - 1
         )
-        self._twice = 2 * beam_size
+        self._num_slots = 2 * beam_size
         # From the place among the candidates, or among the finished ones and
         # the candidates, to that among all slots and the candidates.
         self._offsets = tf.repeat([2 * beam_size, beam_size], beam_size)
@@ -111,7 +112,7 @@ class BeamRules:
         first = tf.zeros((batch, 1), tf.float32)
         return BeamSets(
             done=max_lengths <= 0,
-            token_ids=tf.fill((batch, self._twice, 1), bos_id),
+            token_ids=tf.fill((batch, self._num_slots, 1), bos_id),
             alive_log_probs=tf.concat([first, empty[:, 1:]], axis=1),
             finished_scores=empty,
             coverage=tf.zeros((batch, self.beam_size, 1)),
@@ -119,15 +120,15 @@ class BeamRules:
 
     def slots(self, sets):
         """Gives the `Slots` of running sentences."""
-        shape = (tf.size(sets.done), self._twice)
-        slots = tf.broadcast_to(tf.range(self._twice), shape)
+        shape = (tf.size(sets.done), self._num_slots)
+        places = tf.broadcast_to(tf.range(self._num_slots), shape)
         return Slots(
             alive=tf.range(self.beam_size),
-            all=slots,
-            are_first=slots < self.beam_size,
+            places=places,
+            may_finish=places < self.beam_size,
             padding=tf.fill(shape, self.pad_id),
             rows=tf.range(shape[0])[:, None] * self.beam_size,
-            flat=tf.stack([shape[0], -1]),
+            flat_shape=tf.stack([shape[0], -1]),
         )
 
     def extend(self, sets, slots, length, caps, log_probs, ids, attention):
@@ -139,7 +140,7 @@ class BeamRules:
             length: int32 scalar, number of ids generated after it.
             caps: `Caps`.
             log_probs: float32 `(R, C)`, of candidates for the next id of each
-                alive hypothesis.
+                alive hypothesis; `C` is at least 2.
             ids: int32 `(R, C)`.
             attention: float `(B, H, K, S)`, of the step; or () if the model
                 gives none.
@@ -167,7 +168,7 @@ class BeamRules:
             sets, best.log_probs / penalties[0], best.parents, attention
         )
         # An eos finishes a hypothesis only from among the best K.
-        finishes = slots.are_first & ends & tf.logical_not(done)
+        finishes = slots.may_finish & ends & tf.logical_not(done)
         finished_scores, finishers = tf.math.top_k(
             tf.concat(
                 [
@@ -181,9 +182,11 @@ class BeamRules:
 
         # Each new slot is an old one as it was (below 2K), or a candidate.
         chosen = tf.concat([survivors, finishers], axis=1) + self._offsets
-        chosen = tf.where(done, slots.all, chosen)
+        chosen = tf.where(done, slots.places, chosen)
         origins = tf.gather(
-            tf.concat([slots.all, best.parents], axis=1), chosen, batch_dims=1
+            tf.concat([slots.places, best.parents], axis=1),
+            chosen,
+            batch_dims=1,
         )
         new_ids = tf.gather(
             tf.concat([slots.padding, best.token_ids], axis=1),
@@ -212,10 +215,9 @@ class BeamRules:
         width = tf.shape(ids)[1]
         log_probs += tf.reshape(sets.alive_log_probs, (-1, 1))
         best, index = tf.math.top_k(
-            tf.reshape(log_probs, slots.flat),
-            tf.minimum(2, width) * self.beam_size,
+            tf.reshape(log_probs, slots.flat_shape), self._num_slots
         )
-        ids = tf.gather(tf.reshape(ids, slots.flat), index, batch_dims=1)
+        ids = tf.gather(tf.reshape(ids, slots.flat_shape), index, batch_dims=1)
         return _Candidates(best, index // width, ids)
 
     def _cover(self, sets, scores, parents, attention):
@@ -242,11 +244,13 @@ class BeamRules:
         # Copies: of a branch that hands on what it was given, converters lose
         # the shape.
         return when(
-            self._covers, cover, lambda: (scores + 0.0, sets.coverage + 0.0)
+            self._is_covering,
+            cover,
+            lambda: (scores + 0.0, sets.coverage + 0.0),
         )
 
     def _may_cover(self):
-        return tf.is_tensor(self._covers) or self._covers
+        return tf.is_tensor(self._is_covering) or self._is_covering
 
     def _is_done(self, alive_log_probs, finished_scores, length, penalty, caps):
         """Tells where no alive hypothesis can enter the best finished ones.

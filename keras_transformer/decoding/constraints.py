@@ -55,6 +55,11 @@ class Constraints:
     def checked(cls, pad_id, eos_id, forbidden_ids, **numbers):
         """Makes them, and refuses Python numbers out of range."""
         check_given(**numbers)
+        if pad_id == eos_id:
+            raise ValueError(
+                "pad_id must be another id than eos_id, for it is never "
+                f"generated, got pad_id={pad_id}, eos_id={eos_id}"
+            )
         return cls(pad_id, eos_id, forbidden_ids, **numbers)
 
     def are_active(self, position, prefix_length):

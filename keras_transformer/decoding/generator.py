@@ -1,4 +1,4 @@
-"""Decoding functions of one Transformer: the only place that knows both."""
+"""Decoding functions of one Transformer, as exports and Python call them."""
 
 import keras
 import tensorflow as tf

@@ -5,6 +5,7 @@ import tensorflow as tf
 # The log-probability of what cannot be.
 IMPOSSIBLE = float("-inf")
 
+# `likeliest` divides larger vocabularies, into blocks for so many ids.
 _SMALLEST_TO_DIVIDE = 2048
 _USUAL_COUNT = 8
 

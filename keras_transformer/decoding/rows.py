@@ -28,9 +28,8 @@ def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
             `advance(position, rows, state) -> (rows, state)` is one step of
             all running sentences; those that are done must come out as they
             went in, but for one more column of ids.
-        collect: function `(position, rows, facts) -> Hypotheses`, what was
-            found after `position` steps; of each row of `token_ids` the first
-            id is bos.
+        collect: function `(rows) -> Hypotheses`, what was found so far; of
+            each row of `token_ids` the first id is bos.
         rows: `NamedTuple` of tensors `(B, ...)`, what the search keeps; its
             field `done` is bool `(B,)`. All their axes may change.
         facts: nest of tensors `(B, ...)` that stay the same.
@@ -46,7 +45,7 @@ def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
         position, rows, state = _run_until_some_are_done(
             begin(rows, facts), position, rows, state
         )
-        found = _store(found, index, collect(position, rows, facts), pad_id)
+        found = _store(found, index, collect(rows), pad_id)
         stay = tf.cast(tf.where(tf.logical_not(rows.done))[:, 0], tf.int32)
         hypotheses = stay[:, None] * beam_size + tf.range(beam_size)[None, :]
         return (
@@ -68,7 +67,7 @@ def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
     start = (
         position,
         tf.range(tf.size(rows.done)),
-        collect(position, rows, facts),
+        collect(rows),
         rows,
         facts,
         state,

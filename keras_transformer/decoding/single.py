@@ -72,7 +72,7 @@ def single_search(
         scores=tf.zeros_like(max_lengths, tf.float32),
     )
 
-    def collect(position, rows, facts):
+    def collect(rows):
         # As in beam search, a row that came to a dead end has no hypothesis.
         alive = (rows.scores > IMPOSSIBLE)[:, None]
         ids = tf.where(alive, rows.token_ids, pad_id)

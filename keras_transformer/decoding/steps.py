@@ -1,4 +1,7 @@
-"""The Transformer as a search sees it: a step function and its first state."""
+"""The Transformer as a search sees it: a step function and its first state.
+
+The only place that knows both.
+"""
 
 import tensorflow as tf
 
@@ -33,7 +36,8 @@ def beam_step(transformer, source_ids, beam_size):
 
     Each adds its position to it. What follows a hypothesis when the search
     reorders them is its lineage alone, which hides what is not of its own
-    prefix: a number for each position instead of keys and values.
+    prefix: a number for each position instead of keys and values. What that
+    costs is that each is compared with the positions of all `K`.
 
     Args:
         transformer: `Transformer`.

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.signatures import input_specs
-from keras_transformer.exporting.onnx_loops import rename, tidy_loops
+from keras_transformer.exporting.onnx_loops import rename_all, tidy_loops
 from keras_transformer.exporting.onnx_names import shorten_names
 
 OPSET = 18
@@ -126,7 +126,7 @@ def _fill_in(graph, variables):
             graph.initializer.append(
                 onnx.numpy_helper.from_array(array, variable.path)
             )
-            rename(graph, value.name, variable.path)
+            rename_all(graph, {value.name: variable.path})
     del graph.input[:]
     graph.input.extend(inputs)
 

@@ -29,7 +29,7 @@ def tidy_loops(graph):
                 tidy_loops(attribute.g)
                 if node.op_type == "Loop":
                     _declare_scalars(attribute.g)
-                    _hoist_invariants(node, attribute.g, graph)
+                    _take_out_variables(node, attribute.g, graph)
 
 
 def _declare_scalars(body):
@@ -39,7 +39,7 @@ def _declare_scalars(body):
         value.type.tensor_type.shape.SetInParent()
 
 
-def _hoist_invariants(loop, body, graph):
+def _take_out_variables(loop, body, graph):
     """Takes loop variables out that a body hands on as they are.
 
     A `Loop` has the inputs trip count, condition, variables and the outputs
@@ -58,26 +58,9 @@ def _hoist_invariants(loop, body, graph):
         if results[1 + i] != inside or loop.output[i] in wanted:
             continue
         del body.input[2 + i], body.output[1 + i]
-        rename(body, inside, outside)
-        rename(graph, loop.output[i], outside)
+        rename_all(body, {inside: outside})
+        rename_all(graph, {loop.output[i]: outside})
         del loop.input[2 + i], loop.output[i]
-
-
-def rename(graph, old, new):
-    """Renames what the nodes of a graph, and those within them, read.
-
-    Args:
-        graph: `onnx.GraphProto`; changed in place.
-        old: str, the name of a value.
-        new: str, that of another.
-    """
-    for node in graph.node:
-        for i, name in enumerate(node.input):
-            if name == old:
-                node.input[i] = new
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                rename(attribute.g, old, new)
 
 
 def rename_all(graph, renamed):

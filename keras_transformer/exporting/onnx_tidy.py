@@ -11,12 +11,12 @@ import itertools
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from keras_transformer.exporting.onnx_invariants import hoist
+from keras_transformer.exporting.onnx_invariants import take_out_nodes
 from keras_transformer.exporting.onnx_loops import graphs_of, rename_all
+from keras_transformer.exporting.onnx_merge import SMALL, merge
 from keras_transformer.exporting.onnx_nodes import remove_unused, set_nodes
 
 _INT64 = TensorProto.INT64
-_SMALL = 1024  # Elements; larger constants are weights, of which none is equal.
 # Operators that move numbers, or calculate with them alike in 32 and 64 bits,
 # and how many of their inputs, from the first, are such numbers.
 _MOVE = {
@@ -35,23 +35,29 @@ _MOVE = {
 }
 # Those whose output of that number is always int64.
 _GIVE_INT64 = {"NonZero": 0, "Shape": 0, "Size": 0, "TopK": 1}
-_numbers = itertools.count()
 
 
 def tidy(graph):
     """Simplifies a graph and those within it, in place.
 
     Args:
-        graph: `onnx.GraphProto`, as it is after `tidy_loops`.
+        graph: `onnx.GraphProto`, in which no name stands for two values.
     """
+    # What is new gets a number, the same ones in every process.
+    names = itertools.count()
+    sizes = {
+        tensor.name: tensor.dims
+        for part in graphs_of(graph)
+        for tensor in part.initializer
+    }
     while True:
         before = _size(graph)
         known = _int32_values(graph)
         for part in graphs_of(graph):
-            _Part(part, known).simplify()
-            _merge(part)
+            _Part(part, known, sizes, names).simplify()
+            merge(part)
         remove_unused(graph)
-        hoist(graph)
+        take_out_nodes(graph, names)
         if _size(graph) == before:
             break
 
@@ -86,24 +92,28 @@ class _Part:
     Args:
         graph: `onnx.GraphProto`.
         int32_values: set of names, of other graphs too.
+        sizes: dict, names of constants of all graphs and their shapes.
+        numbers: iterator of ints, for new names.
     """
 
-    def __init__(self, graph, int32_values):
+    def __init__(self, graph, int32_values, sizes, numbers):
         self.graph = graph
+        self.sizes = sizes
+        self.numbers = numbers
         self.int32_values = int32_values
         self.constants = {
             tensor.name: numpy_helper.to_array(tensor)
             for tensor in graph.initializer
-            if np.prod(tensor.dims) <= _SMALL
+            if np.prod(tensor.dims) <= SMALL
         }
         self.makers = {
             name: node for node in graph.node for name in node.output
         }
-        self.inputs = {value.name for value in graph.input}
-        self.inputs |= {tensor.name for tensor in graph.initializer}
+        self.given = {value.name for value in graph.input}
+        self.given |= {tensor.name for tensor in graph.initializer}
         self.renamed = {}
         self.nodes = []
-        self.made = {}
+        self.int64_names = {}
 
     def simplify(self):
         """Replaces what is nothing but something else by that."""
@@ -129,14 +139,14 @@ class _Part:
         return array is not None and np.isin(array, values).all()
 
     def as_int64(self, name):
-        """Gives the name of a value as int64, or None if that costs more."""
-        if name not in self.made:
-            self.made[name] = self._make_int64(name)
-        return self.made[name]
+        """Gives the name of a value as int64; None if it may be no integer."""
+        if name not in self.int64_names:
+            self.int64_names[name] = self._make_int64(name)
+        return self.int64_names[name]
 
     def _make_int64(self, name):
         node = self.makers.get(name)
-        new = f"{name}/int64_{next(_numbers)}"
+        new = f"{name}/int64_{next(self.numbers)}"
         if name in self.constants:
             if self.constants[name].dtype != np.int32:
                 return None
@@ -145,7 +155,7 @@ class _Part:
             self.graph.initializer.append(numpy_helper.from_array(array, new))
             return new
         if name in self.int32_values and node is None:
-            if name in self.inputs:
+            if name in self.given:
                 return None
             # Of an outer graph, where the cast will go too.
             self.nodes.append(
@@ -155,7 +165,8 @@ class _Part:
         if node is None:
             return None
         if node.op_type == "Cast":
-            return node.input[0] if self._is_int64(node.input[0]) else None
+            same = name in self.int32_values and self._is_int64(node.input[0])
+            return node.input[0] if same else None
         if node.op_type not in _MOVE:
             return None
         count = _MOVE[node.op_type] or len(node.input)
@@ -197,13 +208,13 @@ def _same_axes(part, node):
 
 def _whole_slice(part, node):
     """A slice from the first element to the last."""
-    starts, ends, _, *steps = node.input[1:]
+    starts, ends, *others = node.input[1:]
     ends = part.constants.get(ends)
     if (
         part.is_constant(starts, 0)
         and ends is not None
         and (ends >= np.iinfo(np.int32).max).all()
-        and all(part.is_constant(step, 1) for step in steps)
+        and all(part.is_constant(step, 1) for step in others[1:])
     ):
         return node.input[0]
     return None
@@ -217,20 +228,23 @@ def _counted_from_the_end(part, node):
     if less is None or added is None or added.input[0] != ids:
         return None
     compared = part.maker(less.input[0], "Cast")
-    is_same = less.input[0] == ids or (
-        compared is not None and compared.input[0] == ids
-    )
-    users = [each for each in part.graph.node if node.output[0] in each.input]
-    if (
-        is_same
-        and part.is_constant(less.input[1], 0)
-        and all(
-            user.op_type == "Gather" and user.input[0] != node.output[0]
-            for user in users
+    if ids not in (less.input[0], compared and compared.input[0]):
+        return None
+    users = [
+        user
+        for inner in graphs_of(part.graph)
+        for user in inner.node
+        if node.output[0] in user.input
+    ]
+    looks_up_rows = users and all(
+        user.op_type == "Gather"
+        and all(each.i == 0 for each in user.attribute)  # The axis.
+        and part.is_constant(
+            added.input[1], part.sizes.get(user.input[0], [0])[0]
         )
-    ):
-        return ids
-    return None
+        for user in users
+    )
+    return ids if looks_up_rows and part.is_constant(less.input[1], 0) else None
 
 
 _RULES = {
@@ -239,27 +253,3 @@ _RULES = {
     "Slice": _whole_slice,
     "Where": _counted_from_the_end,
 }
-
-
-def _merge(graph):
-    """Computes once what is computed several times."""
-    outputs = {value.name for value in graph.output}
-    renamed, seen = {}, {}
-    for tensor in graph.initializer:
-        if np.prod(tensor.dims) <= _SMALL and tensor.name not in outputs:
-            array = numpy_helper.to_array(tensor)
-            key = (tensor.data_type, tuple(tensor.dims), array.tobytes())
-            first = seen.setdefault(key, tensor.name)
-            if first != tensor.name:
-                renamed[tensor.name] = first
-    for node in graph.node:
-        for i, name in enumerate(node.input):
-            node.input[i] = renamed.get(name, name)
-        if any(attribute.HasField("g") for attribute in node.attribute):
-            continue
-        attributes = sorted(a.SerializeToString() for a in node.attribute)
-        key = (node.op_type, *node.input, *attributes)
-        first = seen.setdefault(key, node)
-        if first is not node and not outputs.intersection(node.output):
-            renamed.update(zip(node.output, first.output, strict=True))
-    rename_all(graph, renamed)

@@ -15,7 +15,13 @@ HIDDEN_SCORE = -3e4
 
 
 def scaled_dot_product_attention(
-    query, key, value, attention_mask=None, dropout=None, return_weights=False
+    query,
+    key,
+    value,
+    attention_mask=None,
+    dropout=None,
+    return_weights=False,
+    attention_bias=None,
 ):
     """Reads values by how well their keys match each query.
 
@@ -28,10 +34,12 @@ def scaled_dot_product_attention(
         key: float tensor `(B, H, S, d_k)`.
         value: float tensor `(B, H, S, d_v)`.
         attention_mask: bool tensor that broadcasts to `(B, T, S)`, True where
-            a query may attend; or a float one that is added to the scores; or
-            None for everywhere.
+            a query may attend, or None for everywhere.
         dropout: a function applied to the weights, or None.
         return_weights: bool, whether to return the weights as well.
+        attention_bias: float32 tensor that broadcasts to `(B, T, S)`, added
+            to the scores, or None. `HIDDEN_SCORE` in it hides, in one step
+            where a mask takes two, of a query that may attend to something.
 
     Returns:
         Tensor `(B, H, T, d_v)` in the dtype of `value`; with
@@ -50,10 +58,10 @@ def scaled_dot_product_attention(
     scaled_query = query * query.shape[-1] ** -0.5
     scores = ops.matmul(scaled_query, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # (B, H, T, S)
+    if attention_bias is not None:
+        scores += ops.expand_dims(attention_bias, axis=1)
     if attention_mask is None:
         weights = ops.softmax(scores)
-    elif keras.backend.standardize_dtype(attention_mask.dtype) != "bool":
-        weights = ops.softmax(scores + ops.expand_dims(attention_mask, axis=1))
     else:
         visible = ops.expand_dims(attention_mask, axis=1)
         weights = ops.softmax(ops.where(visible, scores, HIDDEN_SCORE))
@@ -217,6 +225,7 @@ class MultiHeadAttention(keras.layers.Layer):
         attention_mask=None,
         training=None,
         batch=None,
+        attention_bias=None,
     ):
         """Reads projected keys and values.
 
@@ -224,10 +233,12 @@ class MultiHeadAttention(keras.layers.Layer):
             query: float tensor `(B, T, D_q)`; or `(R, D_q)`, `R` a multiple
                 of `B`: `R / B` queries to each row of keys and values.
             keys_values: `KeysValues`.
-            attention_mask: as of `scaled_dot_product_attention`.
+            attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
+                None.
             training: bool, whether dropout is on.
             batch: int or scalar tensor, the `B` of a query `(R, D_q)`; None
                 if `R = B`. A query `(B, T, D_q)` tells it itself.
+            attention_bias: as of `scaled_dot_product_attention`.
 
         Returns:
             Outputs `(B, T, D)` or `(R, D)`, and weights `(B, H, T, S)`, where
@@ -239,6 +250,7 @@ class MultiHeadAttention(keras.layers.Layer):
             attention_mask,
             dropout=lambda w: self.weights_dropout(w, training=training),
             return_weights=True,
+            attention_bias=attention_bias,
         )
         outputs = self._join_heads(outputs, ops.shape(query), batch)
         return self.output_projection(outputs), weights

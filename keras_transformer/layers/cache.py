@@ -2,8 +2,8 @@
 
 Two forms behind one interface: `append` the keys and values of one new
 position, then attend under `mask`. Both are named tuples of tensors, so that
-they can be loop variables; the first axis is the hypothesis, or the sentence
-if its hypotheses share a cache.
+they can be loop variables; the first axis is the hypothesis. A `GrowingCache`
+may also be that of a sentence, if its hypotheses share it under a lineage.
 """
 
 from typing import NamedTuple

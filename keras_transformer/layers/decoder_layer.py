@@ -167,15 +167,20 @@ class DecoderLayer(keras.layers.Layer):
             Outputs `(R, D)`, the cache with this position in it, and the
             cross-attention weights `(B, H, K, S)`.
         """
+        if lineage is not None:
+            batch = ops.shape(lineage)[0] if batch is None else batch
         shared = None if lineage is None else batch
 
         def self_attend(states):
             nonlocal cache
             new = self.self_attention.project(states, batch=shared)
             cache = cache.append(new, position)
-            mask = cache.mask(position) if lineage is None else lineage
             outputs, _ = self.self_attention.attend(
-                states, cache, mask, batch=shared
+                states,
+                cache,
+                cache.mask(position),
+                batch=shared,
+                attention_bias=lineage,
             )
             return outputs
 

@@ -1,6 +1,7 @@
 """Masks: which position may look at which (paper, section 3.2.3).
 
-Everywhere in this package a mask is boolean and True means "may attend".
+Everywhere in this package a mask is boolean and True means "may attend"; what
+is added to scores is called a bias.
 """
 
 from keras import ops

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import SearchState, beam_search
+from keras_transformer.decoding import SearchState, beam_search, greedy_search
 from tests.support.exhaustive_search import (
     exhaustive_search,
     penalty,
@@ -431,3 +431,30 @@ def test_numbers_may_be_options_of_a_graph():
     expected = beam(tables, [6, 2, 5, 0, 6], 3, attention, **OPTIONS)
     for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other, rtol=1e-5)
+
+
+@pytest.mark.parametrize("vocab_size", [1, 2, 3])
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_a_vocabulary_may_be_as_small_as_it_likes(vocab_size, beam_size):
+    """Of ids 0 to 2 (pad, bos, eos) only the last may be generated."""
+
+    def step(token_ids, position, state):
+        return tf.zeros((tf.size(token_ids), vocab_size)), state
+
+    result = beam_search(
+        step, SearchState(), [4, 0, 4], beam_size=beam_size, length_penalty=0.0
+    )
+    found = vocab_size == 3
+    assert result.lengths.numpy().tolist() == [[int(found)], [0], [int(found)]]
+    assert result.finished.numpy().tolist() == [[found], [False], [found]]
+    expected = np.log(1 / 3) if found else -np.inf
+    np.testing.assert_allclose(
+        result.scores, [[expected], [0.0], [expected]], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_an_end_that_is_padding_is_refused(search):
+    message = "pad_id must be another id than eos_id.*got pad_id=2, eos_id=2"
+    with pytest.raises(ValueError, match=message):
+        search(None, SearchState(), [3], pad_id=2)

@@ -114,14 +114,15 @@ def test_slices_of_everything_and_axes_put_back_are_left_out():
 
 def test_gather_counts_from_the_end_by_itself():
     [operators] = tidied(
-        """g (float[V,D] x, int32[R] ids) => (float[R,D] y)
-        <int32 zero = {0}, int32 size = {3}> {
+        """g (int32[R] ids) => (float[R] y)
+        <int32 zero = {0}, int32 size = {3},
+         float[3] x = {1.0, 2.0, 3.0}> {
             negative = Less(ids, zero)
             moved = Add(ids, size)
             places = Where(negative, moved, ids)
             y = Gather(x, places)
         }""",
-        {"x": LOGITS, "ids": np.array([0, -1, 2, -3], "int32")},
+        {"ids": np.array([0, -1, 2, -3], "int32")},
     )
     assert operators == {"Gather": 1}
 
@@ -239,3 +240,59 @@ def test_what_is_cast_after_a_calculation_of_floats_stays_so():
         {"x": LOGITS, "half": np.array(1.5, "float32")},
     )
     assert body["Add"] == 2
+
+
+def test_a_cast_by_way_of_another_type_stays():
+    """5 as a bool is 1."""
+    [operators] = tidied(
+        """g (float[B,V] x) => (int64[2] y) {
+            shape = Shape(x)
+            any = Cast<to = 9>(shape)
+            y = Cast<to = 7>(any)
+        }""",
+        {"x": LOGITS},
+    )
+    assert operators["Cast"] == 2
+
+
+def test_ids_counted_from_elsewhere_than_the_end_stay():
+    [operators] = tidied(
+        """g (int32[R] ids) => (float[R] y)
+        <int32 zero = {0}, int32 other = {2},
+         float[3] x = {1.0, 2.0, 3.0}> {
+            negative = Less(ids, zero)
+            moved = Add(ids, other)
+            places = Where(negative, moved, ids)
+            y = Gather(x, places)
+        }""",
+        {"ids": np.array([0, -1, 2, -2], "int32")},
+    )
+    assert operators["Where"] == 1
+
+
+def test_what_is_drawn_is_drawn_each_time():
+    [operators] = tidied(
+        """g (float[B,V] x) => (float[B,V] y) {
+            a = RandomUniformLike<seed = 1.0>(x)
+            b = RandomUniformLike<seed = 1.0>(x)
+            c = Sub(a, b)
+            d = Mul(c, c)
+            e = Sub(d, d)
+            y = Add(e, x)
+        }""",
+        {"x": LOGITS},
+    )
+    assert operators["RandomUniformLike"] == 2
+
+
+def test_slices_without_axes_are_understood():
+    [operators] = tidied(
+        """g (float[B,V] x) => (float[B,V] y)
+        <int64[2] zero = {0, 0}, int64[2] end = {2147483647, 2147483647},
+         int64[2] two = {2, 2}> {
+            all = Slice(x, zero, end)
+            y = Slice(all, zero, two)
+        }""",
+        {"x": LOGITS},
+    )
+    assert operators == {"Slice": 1}
