@@ -83,7 +83,8 @@ def shares(folder, turns):
     # feed-forward network; then the logits.
     weights = layers * (6 * width**2 + 2 * width * sizes["d_ff"])
     weights += width * vocab_size
-    engines = Engines(make_engine, ["onnxruntime float32"], folder)
+    engine = "onnxruntime float32"
+    engines = Engines(make_engine, [engine], folder)
     length = 64
     result = {}
     for batch, beam in ((1, 1), (32, 4)):
@@ -92,12 +93,7 @@ def shares(folder, turns):
         both = [case, case._replace(length=length // 2)]
         found = []
         for _ in range(turns):
-            times = [
-                engines.take_turns(1, each, warm_up=1)["onnxruntime float32"][
-                    0
-                ][1]
-                for each in both
-            ]
+            times = [engines.ask(engine, each)[1] for each in both]
             found.append((times[0] - times[1]) / (length - length // 2))
         step = statistics.median(found)
         if batch == 1:
@@ -119,7 +115,7 @@ def _bytes_a_second():
     matrix = np.ones((16_384, 8_192), "float32")  # 0.5 GB, beyond all caches.
     vector = np.ones(8_192, "float32")
     return matrix.nbytes / min(
-        timed(np.dot, matrix, vector)[1] for _ in "12345"
+        timed(np.dot, matrix, vector)[1] for _ in range(5)
     )
 
 
@@ -127,7 +123,8 @@ def _flops():
     """What a large product calculates."""
     size = 4_096
     matrix = np.ones((size, size), "float32")
-    return 2 * size**3 / min(timed(np.dot, matrix, matrix)[1] for _ in "12345")
+    seconds = min(timed(np.dot, matrix, matrix)[1] for _ in range(5))
+    return 2 * size**3 / seconds
 
 
 def plot(rows, path):

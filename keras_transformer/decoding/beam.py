@@ -97,8 +97,9 @@ def beam_search(
 
     Raises:
         ValueError: if an option that is a Python number is out of its range
-            (`keras_transformer.decoding.options.RANGES`), or
-            `coverage_penalty` may be on and `step` gives no attention.
+            (`keras_transformer.decoding.options.RANGES`), `pad_id` is
+            `eos_id`, or `coverage_penalty` may be on and `step` gives no
+            attention.
 
     Example:
 
@@ -149,34 +150,34 @@ def beam_search(
     forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
     longest_prefix = prefix_length(forced)
     wanted = 2 * beam_size
-    count = wanted + constraints.num_forbidden
-
-    def candidates(logits, sets, slots, position, forced):
-        """Finds what may follow each alive hypothesis."""
-
-        def constrained():
-            token_ids = tf.gather(sets.token_ids, slots.alive, axis=1)
-            here = forced_at(position, forced)[:, None]
-            here += tf.zeros_like(slots.alive)
-            return constraints.candidates(
-                logits,
-                wanted,
-                tf.reshape(token_ids, tf.stack([-1, position + 1])),
-                position,
-                tf.reshape(here, (-1,)),
-            )
-
-        return when(
-            constraints.are_active(position, longest_prefix),
-            constrained,
-            lambda: allowed_candidates(
-                logits, count, constraints.forbidden(position)
-            ),
-        )
+    looked_at = wanted + constraints.num_forbidden
 
     def begin(sets, facts):
         caps, forced = facts
         slots = rules.slots(sets)
+
+        def candidates(logits, sets, position):
+            """Finds what may follow each alive hypothesis."""
+
+            def constrained():
+                token_ids = tf.gather(sets.token_ids, slots.alive, axis=1)
+                here = forced_at(position, forced)[:, None]
+                here += tf.zeros_like(slots.alive)
+                return constraints.candidates(
+                    logits,
+                    wanted,
+                    tf.reshape(token_ids, tf.stack([-1, position + 1])),
+                    position,
+                    tf.reshape(here, (-1,)),
+                )
+
+            return when(
+                constraints.are_active(position, longest_prefix),
+                constrained,
+                lambda: allowed_candidates(
+                    logits, looked_at, constraints.forbidden(position)
+                ),
+            )
 
         def advance(position, sets, state):
             last_ids = tf.gather(sets.token_ids, position, axis=2)
@@ -188,7 +189,7 @@ def beam_search(
                 slots,
                 position + 1,
                 caps,
-                *candidates(logits, sets, slots, position, forced),
+                *candidates(logits, sets, position),
                 state.attention,
             )
             moved = select_rows(state.hypothesis, parents)

@@ -63,7 +63,8 @@ def greedy_search(
 
     Raises:
         ValueError: if an option that is a Python number is out of its range
-            (`keras_transformer.decoding.options.RANGES`).
+            (`keras_transformer.decoding.options.RANGES`), or `pad_id` is
+            `eos_id`.
 
     Example:
 

@@ -17,7 +17,6 @@ _INT = 2  # onnx.AttributeProto.INT
 # nodes of all bodies; a second round takes as long and leaves as many nodes.
 _PASSES = (
     "ConstFoldOptimizer",
-    "MergeDuplicatedNodesOptimizer",
     "ReshapeOptimizer",
     "IdentityOptimizer",
 )
