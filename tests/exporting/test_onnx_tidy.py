@@ -73,7 +73,8 @@ def test_a_cast_that_changes_numbers_stays():
     [operators] = tidied(
         """g (float[B,V] x) => (int64[B,V] y) {
             narrow = Cast<to = 6>(x)
-            y = Cast<to = 7>(narrow)
+            wide = Cast<to = 7>(narrow)
+            y = Neg(wide)
         }""",
         {"x": LOGITS * 9},
     )
@@ -248,7 +249,8 @@ def test_a_cast_by_way_of_another_type_stays():
         """g (float[B,V] x) => (int64[2] y) {
             shape = Shape(x)
             any = Cast<to = 9>(shape)
-            y = Cast<to = 7>(any)
+            wide = Cast<to = 7>(any)
+            y = Neg(wide)
         }""",
         {"x": LOGITS},
     )
