@@ -90,7 +90,7 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     }
     for name, model in models.items():
         _refuse_other_operators(name, model)
-    _shrink(models, precision)
+    _prepare_weights(models, precision)
     with new_folder(folder) as beside:
         _write(models, translator, beside)
         if sentences is None:
@@ -108,14 +108,17 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     return report
 
 
-def _shrink(models, precision):
-    # It imports onnx, which an installation may lack.
+def _prepare_weights(models, precision):
+    """Makes weights smaller, and has runtimes pack them."""
+    # They import onnx, which an installation may lack.
     from keras_transformer.exporting import onnx_small
+    from keras_transformer.exporting.onnx_packing import pack_weights
 
     shrink = {"float16": onnx_small.to_float16, "int8": onnx_small.to_int8}
-    if precision in shrink:
-        for model in models.values():
+    for model in models.values():
+        if precision in shrink:
             shrink[precision](model.graph)
+        pack_weights(model.graph)
 
 
 def _write(models, translator, folder):

@@ -8,7 +8,9 @@ from onnx import numpy_helper
 
 from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
 from keras_transformer.exporting.float32 import rounded_translator
-from keras_transformer.exporting.onnx_loops import graphs_of
+from keras_transformer.exporting.onnx_loops import graphs_of, rename_all
+from keras_transformer.exporting.onnx_nodes import remove_unused
+from keras_transformer.exporting.onnx_packing import PRODUCTS, pack_weights
 from keras_transformer.exporting.onnx_small import (
     quantise,
     to_float16,
@@ -19,6 +21,20 @@ from tests.support import exports
 from tests.support.decoding_runs import seeds
 
 WAYS = {"float16": to_float16, "int8": to_int8}
+
+
+def undo_packing(graph):
+    """Gives products in loops the weights themselves, as before packing."""
+    rename_all(
+        graph,
+        {
+            node.output[0]: node.input[0]
+            for part in graphs_of(graph)
+            for node in part.node
+            if node.output[0].startswith("packed_")
+        },
+    )
+    remove_unused(graph)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +48,9 @@ def folders(exported, tmp_path_factory):
             for signature in TOKEN_SIGNATURES
         }
         for model in models.values():
+            undo_packing(model.graph)
             shrink(model.graph)
+            pack_weights(model.graph)
         share_weights(models, folder)
         for signature in models:
             path = str(folder / f"{signature}.onnx")
@@ -84,6 +102,22 @@ def test_no_large_matrix_stays_float32_in_any_body(name, folders):
             if node.op_type in ("MatMulInteger", "Cast")
         ]
         assert ("MatMulInteger" in products) == (name == "int8")
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_loops_take_small_weights_in_too(name, folders):
+    model = onnx.load(folders[name] / "beam.onnx")
+    weights = {t.name for t in model.graph.initializer}
+    for node in model.graph.node:
+        weights.update(node.output if weights.issuperset(node.input) else ())
+    _, *bodies = graphs_of(model.graph)
+    products = [
+        node
+        for body in bodies
+        for node in body.node
+        if node.op_type in PRODUCTS and node.input[1] in weights
+    ]
+    assert not products
 
 
 def test_half_precision_equals_a_translator_with_such_weights(
