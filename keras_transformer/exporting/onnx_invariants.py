@@ -65,8 +65,6 @@ def _take_invariants(body, graph, numbers, inside=frozenset(), constants=None):
             or inside.intersection(node.input)
             or outputs.intersection(node.output)
             or not set(node.input) - set(constants)
-            # Runtimes fuse it with the product that reads it.
-            or node.op_type == "Transpose"
             or node.op_type in DRAWS
         ):
             kept.append(node)

@@ -17,6 +17,7 @@ g (float[B,3] x, float[3,3] default) => (float[B,3] y)
  int64 two = {2}, int64 three = {3}, bool yes = {1}> {
     halves = Cast<to = 10>(w)
     near_w = Cast<to = 1>(halves)
+    turned_w = Transpose<perm = [1, 0]>(near_w)
     y = Loop(two, yes, x) <body = outer (
         int64 i, bool go, float[B,3] outer_x
     ) => (bool on, float[B,3] outer_y) {
@@ -28,7 +29,7 @@ g (float[B,3] x, float[3,3] default) => (float[B,3] y)
             inner_on = Identity(inner_go)
             once = MatMul(inner_x, w)
             twice = MatMul(once, w)
-            near = MatMul(twice, near_w)
+            near = MatMul(twice, turned_w)
             inner_y = MatMul(near, default)
         }>
     }>
@@ -94,7 +95,7 @@ def test_answers_stay_and_each_loop_has_its_own_weights(tmp_path):
         [node.input[0] for node in body.node if node.op_type == "Reshape"]
         for body in (outer, inner)
     ]
-    assert reshapes == [["w"], ["w", "near_w"]]
+    assert reshapes == [["w"], ["w", "turned_w"]]
 
 
 @pytest.mark.parametrize("name", ["greedy", "beam", "sample"])
