@@ -90,7 +90,7 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     }
     for name, model in models.items():
         _refuse_other_operators(name, model)
-    _prepare_weights(models, precision)
+    prepare_weights(models, precision)
     with new_folder(folder) as beside:
         _write(models, translator, beside)
         if sentences is None:
@@ -108,8 +108,14 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
     return report
 
 
-def _prepare_weights(models, precision):
-    """Makes weights smaller, and has runtimes pack them."""
+def prepare_weights(models, precision):
+    """Makes weights smaller if asked, and lets runtimes prepare them.
+
+    Args:
+        models: dict of name to `onnx.ModelProto`, as converted; changed in
+            place.
+        precision: str, of `PRECISIONS`.
+    """
     # They import onnx, which an installation may lack.
     from keras_transformer.exporting import onnx_small
     from keras_transformer.exporting.onnx_packing import pack_weights
@@ -118,6 +124,7 @@ def _prepare_weights(models, precision):
     for model in models.values():
         if precision in shrink:
             shrink[precision](model.graph)
+        # Last: `to_int8` leaves alone what a Reshape reads.
         pack_weights(model.graph)
 
 

@@ -1,11 +1,11 @@
-"""Weights where a runtime prepares them for its products.
+"""Weights in loops, where a runtime can prepare them for its products.
 
-ONNX Runtime orders the constants of a product as its kernels read them, once,
-when a graph is loaded; but not those that a loop within a loop reads from
-outside of both: these it would order anew in every step. Nor can they simply
-lie in the loop: there the runtime for the web does not find what is in a file.
-So the loop takes each through an operator that changes nothing. Runtimes
-compute it when they load the graph, and the result belongs to the loop.
+When ONNX Runtime loads a graph, it reorders constant weights for its products;
+but not what a loop in a loop reads from outside of both: that it would reorder
+in every step. The weights cannot be stored in the loop: ONNX Runtime for the
+web does not find those of loops in a file. So the loop reads each through a
+Reshape to the shape it has. Runtimes compute that once, while loading, and the
+result is a constant of the loop. It costs memory: a copy of these weights.
 """
 
 import numpy as np
@@ -15,17 +15,17 @@ from keras_transformer.exporting.onnx_loops import graphs_of
 from keras_transformer.exporting.onnx_nodes import set_nodes
 
 PRODUCTS = ("MatMul", "MatMulInteger")
-_SAME = "same_shape"
 
 
 def pack_weights(graph):
-    """Makes the weights that products in loops read constants of these loops.
+    """Lets each inner graph have the weights of its products as constants.
 
     Args:
-        graph: `onnx.GraphProto`; those within it are changed in place.
+        graph: `onnx.GraphProto`, in which no name stands for two values; those
+            within it are changed in place.
     """
     weights = {t.name for t in graph.initializer if len(t.dims) == 2}
-    weights -= {value.name for value in graph.input}  # Those are defaults.
+    weights -= {value.name for value in graph.input}  # A caller may feed those.
     for node in graph.node:  # What `onnx_small` has made of weights.
         if node.op_type in ("Cast", "Transpose") and node.input[0] in weights:
             weights.update(node.output)
@@ -37,26 +37,19 @@ def pack_weights(graph):
 
 def _bring_in(body, weights, prefix):
     """Takes the weights of products in a body through a Reshape in it."""
-    nodes, inside = [], {}
+    nodes, found, shape = [], set(), f"{prefix}_shape"
     for node in body.node:
         if node.op_type in PRODUCTS and node.input[1] in weights:
             name = node.input[1]
-            if name not in inside:
-                inside[name] = f"{prefix}/{name}"
+            inside = node.input[1] = f"{prefix}/{name}"
+            if name not in found:
+                found.add(name)
                 nodes.append(
-                    helper.make_node(
-                        "Reshape",
-                        [name, f"{prefix}/{_SAME}"],
-                        [inside[name]],
-                        name=inside[name],
-                    )
+                    helper.make_node("Reshape", [name, shape], [inside], inside)
                 )
-            node.input[1] = inside[name]
         nodes.append(node)
-    if inside:
+    if found:
         # A 0 keeps an axis as it is.
-        shape = numpy_helper.from_array(
-            np.zeros(2, np.int64), f"{prefix}/{_SAME}"
-        )
-        body.initializer.append(shape)
+        zeros = np.zeros(2, np.int64)
+        body.initializer.append(numpy_helper.from_array(zeros, shape))
         set_nodes(body, nodes)

@@ -14,11 +14,13 @@ LOOPS = """<ir_version: 8, opset_import: ["" : 18]>
 g (float[B,3] x, float[3,3] default) => (float[B,3] y)
 <float[3,3] w = {0.1, 0.7, -0.2, 0.3, -0.5, 0.9, 0.4, 0.8, -0.6},
  float[3,3] default = {1., 0., 0., 0., 1., 0., 0., 0., 1.},
- int64 two = {2}, int64 three = {3}, bool yes = {1}> {
+ int64 two = {2}, int64 three = {3}, bool yes = {1}, int64[1] first = {0},
+ float[1,3,3] page = {1., 0., 0., 0., 1., 0., 0., 0., 1.}> {
     halves = Cast<to = 10>(w)
     near_w = Cast<to = 1>(halves)
     turned_w = Transpose<perm = [1, 0]>(near_w)
-    y = Loop(two, yes, x) <body = outer (
+    outside = MatMul(x, w)
+    y = Loop(two, yes, outside) <body = outer (
         int64 i, bool go, float[B,3] outer_x
     ) => (bool on, float[B,3] outer_y) {
         on = Identity(go)
@@ -30,7 +32,9 @@ g (float[B,3] x, float[3,3] default) => (float[B,3] y)
             once = MatMul(inner_x, w)
             twice = MatMul(once, w)
             near = MatMul(twice, turned_w)
-            inner_y = MatMul(near, default)
+            pages = MatMul(near, page)
+            one_page = Squeeze(pages, first)
+            inner_y = MatMul(one_page, default)
         }>
     }>
 }"""
@@ -89,13 +93,13 @@ def test_answers_stay_and_each_loop_has_its_own_weights(tmp_path):
     np.testing.assert_array_equal(found, other)
     own = own_weights(as_loaded(model, tmp_path / "after.onnx"))
     assert own == [True] * 4
-    _, outer, inner = graphs_of(model.graph)
+    outermost, outer, inner = graphs_of(model.graph)
     # Weights that are read twice are brought in once.
     reshapes = [
         [node.input[0] for node in body.node if node.op_type == "Reshape"]
-        for body in (outer, inner)
+        for body in (outermost, outer, inner)
     ]
-    assert reshapes == [["w"], ["w", "turned_w"]]
+    assert reshapes == [[], ["w"], ["w", "turned_w"]]
 
 
 @pytest.mark.parametrize("name", ["greedy", "beam", "sample"])
