@@ -32,6 +32,7 @@ from keras_transformer.decoding.signatures import (
 )
 from keras_transformer.decoding.steps import beam_step
 from keras_transformer.exporting.onnx_conversion import convert
+from keras_transformer.exporting.onnx_packing import pack_weights
 
 VOCAB_SIZE = 8_000
 SIZES = {"num_layers": 3, "d_model": 256, "num_heads": 4, "d_ff": 1024}
@@ -94,6 +95,7 @@ def in_onnx_runtime(function, signature, variables):
     import onnxruntime
 
     model = convert(function, signature, variables)
+    pack_weights(model.graph)
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
