@@ -9,7 +9,8 @@ import pytest
 from keras_transformer.exporting.onnx_loops import graphs_of
 from keras_transformer.exporting.onnx_packing import PRODUCTS, pack_weights
 
-# A loop in a loop: `x w` six times over, or `w` and others once read inside.
+# A loop in a loop: they read `w`, what it is cast and transposed to, a constant
+# of another rank, and one that the caller may feed.
 LOOPS = """<ir_version: 8, opset_import: ["" : 18]>
 g (float[B,3] x, float[3,3] default) => (float[B,3] y)
 <float[3,3] w = {0.1, 0.7, -0.2, 0.3, -0.5, 0.9, 0.4, 0.8, -0.6},

@@ -11,10 +11,7 @@ from keras_transformer.exporting.float32 import rounded_translator
 from keras_transformer.exporting.onnx_graphs import prepare_weights
 from keras_transformer.exporting.onnx_loops import graphs_of, rename_all
 from keras_transformer.exporting.onnx_nodes import remove_unused
-from keras_transformer.exporting.onnx_small import (
-    quantise,
-    to_int8,
-)
+from keras_transformer.exporting.onnx_small import quantise, to_int8
 from keras_transformer.exporting.onnx_weights import share_weights
 from tests.support import exports
 from tests.support.decoding_runs import seeds
