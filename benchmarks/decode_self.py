@@ -24,13 +24,13 @@ import tensorflow as tf
 from turns import timed
 
 from keras_transformer import Transformer, beam_search
-from keras_transformer.decoding import rows
+from keras_transformer.decoding import Constraints, loop
 from keras_transformer.decoding.signatures import (
     SIGNATURES,
     Signature,
     as_function,
 )
-from keras_transformer.decoding.steps import beam_step
+from keras_transformer.decoding.transformer_step import beam_step
 from keras_transformer.exporting.onnx_conversion import convert
 from keras_transformer.exporting.onnx_graphs import prepare_weights
 
@@ -68,13 +68,16 @@ def decoder(transformer, options=(), leave=True):
 
     def decode(source_ids, **given):
         not_pad = tf.cast(source_ids != transformer.pad_id, tf.int32)
-        together = rows.LEAVE_TOGETHER if leave else 1
-        with mock.patch.object(rows, "LEAVE_TOGETHER", together):
+        together = loop.LEAVE_TOGETHER if leave else 1
+        constraints = Constraints(forbidden_ids=range(3))._replace(
+            **{n: given.pop(n) for n in Constraints._fields if n in given}
+        )
+        with mock.patch.object(loop, "LEAVE_TOGETHER", together):
             return beam_search(
                 *beam_step(transformer, source_ids, BEAM),
                 tf.reduce_sum(not_pad, axis=1),
                 beam_size=BEAM,
-                forbidden_ids=range(3),
+                constraints=constraints,
                 **given,
             )._asdict()
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.decoding import Generator, complete_options
-from keras_transformer.decoding.batched import (
+from keras_transformer.decoding.option_checks import check_number
+from keras_transformer.layers.arguments import SPECIAL_IDS
+from keras_transformer.padded_batches import (
     decode_rows,
     pad_rows,
     teacher_force_rows,
 )
-from keras_transformer.decoding.options import check_number
-from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.run_folder import check_json, read_run, write_run
 
 

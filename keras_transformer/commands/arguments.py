@@ -1,10 +1,15 @@
 """Arguments that several subcommands take."""
 
-from keras_transformer.decoding import SIGNATURES, STRATEGIES
-from keras_transformer.decoding.penalties import GNMT, POWER
+from keras_transformer.decoding.options import (
+    OPTIONS,
+    STRATEGIES,
+    options_of,
+)
 from keras_transformer.text import ParallelCorpus
 
-_FORMS = {"gnmt": GNMT, "power": POWER}
+# Flags that `translate` adds itself: other commands want one translation of a
+# line, and none can take a forced start as ids.
+ONLY_TRANSLATE = ("num_hypotheses", "target_prefix")
 
 
 def add_corpus(parser, prefix="", use=""):
@@ -60,7 +65,7 @@ def read_corpus(arguments, prefix="", required=True, keep_blank=False):
 
 
 def add_decoding(parser):
-    """Adds the options of decoding but the strategy and the forced start."""
+    """Adds the options of decoding but those of `ONLY_TRANSLATE`."""
     parser.add_argument(
         "--batch-size",
         type=int,
@@ -69,107 +74,39 @@ def add_decoding(parser):
         help="lines to decode at once, default %(default)s; changes the "
         "speed, not the result",
     )
-    _add_constraints(parser.add_argument_group("every strategy"))
-    _add_beam(parser.add_argument_group("beam"))
-    _add_sampling(parser.add_argument_group("sample"))
-
-
-def _add_constraints(group):
-    group.add_argument(
-        "--max-length",
-        type=int,
-        metavar="N",
-        help="most pieces of a translation, the end of the sentence counted, "
-        "default -1: source + 50",
-    )
-    group.add_argument(
-        "--min-length",
-        type=int,
-        metavar="N",
-        help="fewest pieces of a translation, its end counted, default 0",
-    )
-    group.add_argument(
-        "--no-repeat-ngram-size",
-        type=int,
-        metavar="N",
-        help="no N pieces in a row may occur twice in a translation, "
-        "default 0: off",
-    )
-    group.add_argument(
-        "--repetition-penalty",
-        type=float,
-        metavar="X",
-        help="above 1 makes pieces that occurred less likely, default 1: off",
-    )
-    group.add_argument(
-        "--forbidden-ids",
-        type=int,
-        nargs="+",
-        metavar="ID",
-        help="pieces that are never generated, default none",
-    )
-
-
-def _add_beam(group):
-    group.add_argument(
-        "--beam-size", type=int, metavar="N", help="width, default 4"
-    )
-    group.add_argument(
-        "--length-penalty",
-        type=float,
-        metavar="X",
-        help="exponent of the length penalty, default 0.6; 0 turns it off, "
-        "more favours longer translations",
-    )
-    group.add_argument(
-        "--length-penalty-form",
-        choices=_FORMS,
-        help="gnmt: ((5 + length) / 6) ^ X, the default; power: length ^ X, "
-        "as CTranslate2, fairseq, Marian and Hugging Face have it",
-    )
-    group.add_argument(
-        "--coverage-penalty",
-        type=float,
-        metavar="X",
-        help="how much to punish that part of the source is left out, "
-        "default 0: off",
-    )
-    group.add_argument(
-        "--early-stopping",
-        action="store_true",
-        default=None,
-        help="stop a line once as many translations as the beam is wide are "
-        "finished, though others might still beat them",
-    )
-
-
-def _add_sampling(group):
-    group.add_argument(
-        "--temperature",
-        type=float,
-        metavar="X",
-        help="divides the logits, default 1: below, the likely becomes "
-        "likelier; 0 always takes the likeliest",
-    )
-    group.add_argument(
-        "--top-k",
-        type=int,
-        metavar="N",
-        help="draw from the N likeliest pieces only, default 0: all",
-    )
-    group.add_argument(
-        "--top-p",
-        type=float,
-        metavar="X",
-        help="draw only from the likeliest pieces that together have this "
-        "probability, default 1: all",
-    )
-    group.add_argument(
+    groups = {
+        STRATEGIES: parser.add_argument_group("every strategy"),
+        ("beam",): parser.add_argument_group("beam"),
+        ("sample",): parser.add_argument_group("sample"),
+    }
+    for option in OPTIONS:
+        if option.name not in ONLY_TRANSLATE:
+            add_option(groups[option.strategies], option)
+    groups[("sample",)].add_argument(
         "--seed",
         type=int,
         metavar="N",
         help="the same seed and lines give the same translations; default: "
         "another one each time",
+    )
+
+
+def add_option(group, option):
+    """Adds the flag of an `Option`; what is not given is None."""
+    kind = {"type": int, "metavar": "N"}
+    if option.is_flag:
+        kind = {"action": "store_true", "default": None}
+    elif option.words:
+        kind = {"choices": option.words}
+    elif option.shape:
+        kind = {"type": int, "metavar": "ID", "nargs": "+"}
+    elif option.dtype == "float32":
+        kind = {"type": float, "metavar": "X"}
+    default = "" if option.shape else f"{option.default:g}"
+    group.add_argument(
+        f"--{option.name.replace('_', '-')}",
+        help=option.help.format(default=default),
+        **kind,
     )
 
 
@@ -184,10 +121,11 @@ def decoding_options(arguments, strategy=None):
         arguments: what argparse found.
         strategy: str, to give only what this one takes.
     """
-    strategies = [strategy] if strategy else STRATEGIES
-    names = [a.name for s in strategies for a in SIGNATURES[s].inputs[1:]]
-    options = {name: getattr(arguments, name, None) for name in names}
-    options = {name: v for name, v in options.items() if v is not None}
-    if "length_penalty_form" in options:
-        options["length_penalty_form"] = _FORMS[options["length_penalty_form"]]
-    return options
+    found = {}
+    for option in options_of(*([strategy] if strategy else STRATEGIES)):
+        value = getattr(arguments, option.name, None)
+        if value is not None:
+            found[option.name] = option.words[value] if option.words else value
+    if strategy in (None, "sample") and arguments.seed is not None:
+        found["seed"] = arguments.seed
+    return found

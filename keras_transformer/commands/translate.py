@@ -8,10 +8,11 @@ import sys
 
 from keras_transformer.commands.arguments import (
     add_decoding,
+    add_option,
     decoding_options,
 )
 from keras_transformer.commands.translate_json import JSON_HELP, as_json
-from keras_transformer.decoding import STRATEGIES
+from keras_transformer.decoding.options import BY_NAME, STRATEGIES
 from keras_transformer.translator import Translator
 
 _DESCRIPTION = """\
@@ -57,7 +58,7 @@ def add_parser(subparsers):
     group.add_argument(
         "--target-prefix",
         metavar="TEXT",
-        help="how every translation must begin",
+        help=BY_NAME["target_prefix"].help,
     )
     group.add_argument(
         "--target-prefix-file",
@@ -66,12 +67,7 @@ def add_parser(subparsers):
         "in step with it; a blank one forces nothing",
     )
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--num-hypotheses",
-        type=int,
-        metavar="N",
-        help="beam: translations to give of each line, default 1",
-    )
+    add_option(group, BY_NAME["num_hypotheses"])
     group.add_argument(
         "--json",
         action="store_true",

@@ -1,25 +1,18 @@
 """Beam search (paper, section 6.1)."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
-from keras_transformer.decoding.beam_sets import BeamRules, Caps
-from keras_transformer.decoding.constraints import Constraints, when
-from keras_transformer.decoding.logits import (
-    IMPOSSIBLE,
-    allowed_candidates,
-)
-from keras_transformer.decoding.options import (
-    check_given,
-    check_num_hypotheses,
-)
-from keras_transformer.decoding.penalties import GNMT, LengthPenalty
-from keras_transformer.decoding.prefix import (
-    forced_at,
-    forced_ids,
-    prefix_length,
-)
-from keras_transformer.decoding.rows import search_rows
-from keras_transformer.decoding.state import select_rows
+from keras_transformer.decoding.beam_rules import BeamRules, Caps
+from keras_transformer.decoding.constraints import UNCONSTRAINED, NextIds
+from keras_transformer.decoding.logits import IMPOSSIBLE
+from keras_transformer.decoding.loop import run_search
+from keras_transformer.decoding.option_checks import check_numbers
+from keras_transformer.decoding.options import DEFAULTS
+from keras_transformer.decoding.penalties import LengthPenalty
+from keras_transformer.decoding.prefix import forced_at
+from keras_transformer.decoding.search_state import select_rows, take_step
 
 
 def beam_search(
@@ -27,17 +20,13 @@ def beam_search(
     state,
     max_lengths,
     *,
-    beam_size=4,
-    num_hypotheses=1,
-    length_penalty=0.6,
-    length_penalty_form=GNMT,
-    coverage_penalty=0.0,
-    early_stopping=False,
-    target_prefix=None,
-    min_length=0,
-    forbidden_ids=None,
-    no_repeat_ngram_size=0,
-    repetition_penalty=1.0,
+    beam_size=DEFAULTS["beam_size"],
+    num_hypotheses=DEFAULTS["num_hypotheses"],
+    length_penalty=DEFAULTS["length_penalty"],
+    length_penalty_form=DEFAULTS["length_penalty_form"],
+    coverage_penalty=DEFAULTS["coverage_penalty"],
+    early_stopping=DEFAULTS["early_stopping"],
+    constraints=UNCONSTRAINED,
     pad_id=0,
     bos_id=1,
     eos_id=2,
@@ -62,7 +51,7 @@ def beam_search(
 
     Args:
         step: function `(token_ids, position, state) -> (logits, state)`; see
-            `keras_transformer.decoding.state`.
+            `keras_transformer.decoding.search_state`.
         state: `SearchState` of `B` rows.
         max_lengths: int32 `(B,)`, the largest length of each row; 0 and less
             generates nothing.
@@ -75,16 +64,12 @@ def beam_search(
             `((5 + length) / 6) ^ alpha`, 1 for `length ^ alpha`.
         coverage_penalty: float or float32 scalar, the `beta` of
             `coverage_penalty`; 0 is off. Other values need a `step` that
-            gives `attention` in its state.
+            gives attention.
         early_stopping: bool or scalar, whether a sentence stops as soon as
             `K` hypotheses have finished, as in CTranslate2 and fairseq,
             though one that is alive might still beat them.
-        target_prefix: as of `greedy_search`.
-        min_length: as of `greedy_search`.
-        forbidden_ids: as of `greedy_search`.
-        no_repeat_ngram_size: as of `greedy_search`.
-        repetition_penalty: as of `greedy_search`, but that the score is made
-            of the probabilities that it changed.
+        constraints: `Constraints`. With a repetition penalty the score is
+            made of the probabilities that it changed.
         pad_id: int, fills rows up.
         bos_id: int, the id at position 0.
         eos_id: int, ends a sentence.
@@ -96,10 +81,10 @@ def beam_search(
         minus infinity.
 
     Raises:
-        ValueError: if an option that is a Python number is out of its range
-            (`keras_transformer.decoding.options.RANGES`), `pad_id` is
-            `eos_id`, or `coverage_penalty` may be on and `step` gives no
-            attention.
+        ValueError: if an option or a constraint that is a Python number is
+            out of its range (`keras_transformer.decoding.options.RANGES`),
+            `pad_id` is `eos_id`, or `coverage_penalty` may be on and `step`
+            gives no attention.
 
     Example:
 
@@ -118,7 +103,7 @@ def beam_search(
     [[4 2]
      [3 2]] [[-0.916 -1.715]]
     """
-    check_given(
+    check_numbers(
         beam_size=beam_size,
         num_hypotheses=num_hypotheses,
         length_penalty=length_penalty,
@@ -126,9 +111,9 @@ def beam_search(
         coverage_penalty=coverage_penalty,
         early_stopping=early_stopping,
     )
-    check_num_hypotheses(num_hypotheses, beam_size)
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
     beam_size = tf.convert_to_tensor(beam_size, tf.int32)
+    batch = tf.size(max_lengths)
     rules = BeamRules(
         beam_size,
         num_hypotheses,
@@ -138,77 +123,71 @@ def beam_search(
         pad_id,
         eos_id,
     )
-    constraints = Constraints.checked(
-        pad_id,
-        eos_id,
-        (bos_id,) if forbidden_ids is None else forbidden_ids,
-        min_length=min_length,
-        no_repeat_ngram_size=no_repeat_ngram_size,
-        repetition_penalty=repetition_penalty,
+    next_ids = NextIds(
+        constraints, batch, 2 * beam_size, pad_id, bos_id, eos_id
     )
-
-    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
-    longest_prefix = prefix_length(forced)
-    wanted = 2 * beam_size
-    looked_at = wanted + constraints.num_forbidden
-
-    def begin(sets, facts):
-        caps, forced = facts
-        slots = rules.slots(sets)
-
-        def candidates(logits, sets, position):
-            """Finds what may follow each alive hypothesis."""
-
-            def constrained():
-                token_ids = tf.gather(sets.token_ids, slots.alive, axis=1)
-                here = forced_at(position, forced)[:, None]
-                here += tf.zeros_like(slots.alive)
-                return constraints.candidates(
-                    logits,
-                    wanted,
-                    tf.reshape(token_ids, tf.stack([-1, position + 1])),
-                    position,
-                    tf.reshape(here, (-1,)),
-                )
-
-            return when(
-                constraints.are_active(position, longest_prefix),
-                constrained,
-                lambda: allowed_candidates(
-                    logits, looked_at, constraints.forbidden(position)
-                ),
-            )
-
-        def advance(position, sets, state):
-            last_ids = tf.gather(sets.token_ids, position, axis=2)
-            last_ids = tf.gather(last_ids, slots.alive, axis=1)
-            logits, state = step(tf.reshape(last_ids, (-1,)), position, state)
-            logits = _at_least_two(tf.cast(logits, tf.float32))
-            sets, parents = rules.extend(
-                sets,
-                slots,
-                position + 1,
-                caps,
-                *candidates(logits, sets, position),
-                state.attention,
-            )
-            moved = select_rows(state.hypothesis, parents)
-            return sets, state._replace(hypothesis=moved)
-
-        return advance
-
     caps = Caps(max_lengths, rules.length_penalty(max_lengths))
-    one_of_each = tf.range(tf.size(max_lengths) * beam_size) // beam_size
-    first = select_rows(state.hypothesis, one_of_each)
-    return search_rows(
-        begin,
-        rules.best,
+    first = select_rows(
+        state.hypothesis, tf.range(batch * beam_size) // beam_size
+    )
+    return run_search(
+        _BeamSearch(step, rules, next_ids),
         rules.start(max_lengths, bos_id),
-        (caps, forced),
+        (caps, next_ids.forced),
         state._replace(hypothesis=first),
         pad_id,
         beam_size,
     )
+
+
+class _BeamSearch(NamedTuple):
+    """The search, as `run_search` takes it; its rows are `BeamSets`."""
+
+    step: object
+    rules: BeamRules
+    next_ids: NextIds
+
+    def prepare(self, sets):
+        return self.rules.slots(sets)
+
+    def advance(self, position, sets, slots, fixed, state):
+        caps, forced = fixed
+        last_ids = tf.gather(sets.token_ids, position, axis=2)
+        last_ids = tf.gather(last_ids, slots.alive, axis=1)
+        logits, state, attention = take_step(
+            self.step, tf.reshape(last_ids, (-1,)), position, state
+        )
+        log_probs, ids = self._candidates(
+            _at_least_two(logits), position, sets, slots, forced
+        )
+        sets, parents = self.rules.extend(
+            sets, slots, position + 1, caps, log_probs, ids, attention
+        )
+        moved = select_rows(state.hypothesis, parents)
+        return sets, state._replace(hypothesis=moved)
+
+    def collect(self, sets):
+        return self.rules.best(sets)
+
+    def _candidates(self, logits, position, sets, slots, forced):
+        """Finds what may follow each alive hypothesis."""
+
+        def constrained():
+            token_ids = tf.gather(sets.token_ids, slots.alive, axis=1)
+            here = forced_at(position, forced)[:, None]
+            here += tf.zeros_like(slots.alive)
+            return self.next_ids.constrained_candidates(
+                logits,
+                tf.reshape(token_ids, tf.stack([-1, position + 1])),
+                position,
+                tf.reshape(here, (-1,)),
+            )
+
+        return self.next_ids.choose(
+            position,
+            constrained,
+            lambda: self.next_ids.free_candidates(logits, position),
+        )
 
 
 def _at_least_two(logits):

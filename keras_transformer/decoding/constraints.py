@@ -1,80 +1,110 @@
 """What may come next: the options that greedy, beam and sampling share."""
 
-import numpy as np
+from typing import NamedTuple
+
 import tensorflow as tf
 
 from keras_transformer.decoding.logits import (
     allowed_candidates,
     which_occur,
 )
-from keras_transformer.decoding.options import check_given
-from keras_transformer.decoding.prefix import force
+from keras_transformer.decoding.loop import when
+from keras_transformer.decoding.option_checks import check_numbers
+from keras_transformer.decoding.options import DEFAULTS
+from keras_transformer.decoding.prefix import (
+    force,
+    forced_ids,
+    prefix_length,
+)
 
 
-class Constraints:
+class Constraints(NamedTuple):
     """Options that change which ids may come next, and how likely they are.
 
-    Each may be a number or a scalar tensor, so that one graph serves all
-    values; if all are numbers and off, their work is left out.
+    Each number may be a scalar tensor, so that one graph serves all values; if
+    all are Python numbers and off, their work is left out. Whatever they say,
+    pad is never generated, nor is bos, unless it is eos as well.
 
-    Args:
-        pad_id: int, never generated.
-        eos_id: int.
-        forbidden_ids: sequence of ints, or int32 `(M,)`: never generated
-            either.
-        min_length: int32, eos is not allowed earlier.
-        no_repeat_ngram_size: int32, see `repeated_ngrams`; 0 is off.
-        repetition_penalty: float32, see `penalize_repetition`; 1 is off.
-
-    Attributes:
-        num_forbidden: int32 scalar, the width of `forbidden`.
+    min_length: int32; eos is not allowed earlier.
+    no_repeat_ngram_size: int32, `n`: no `n` ids in a row occur twice in an
+        output, see `repeated_ngrams`; 0 is off.
+    repetition_penalty: float32, see `penalize_repetition`; 1 is off.
+    target_prefix: int32 `(B, P)`, ids that each row must generate first,
+        padded at the end, or `(1, P)` for all rows the same. What is forced is
+        generated whatever the options but the largest length say. None forces
+        nothing.
+    forbidden_ids: sequence of ints, or int32 `(M,)`: never generated.
     """
 
-    def __init__(
-        self,
-        pad_id,
-        eos_id,
-        forbidden_ids=(),
-        min_length=0,
-        no_repeat_ngram_size=0,
-        repetition_penalty=1.0,
-    ):
-        self.min_length = min_length
-        self.no_repeat_ngram_size = no_repeat_ngram_size
-        self.repetition_penalty = repetition_penalty
-        # What is the same in all steps is made here, outside of the loop.
-        ids = tf.cast(forbidden_ids, tf.int32)
-        self._early = tf.concat([[pad_id], ids, [eos_id]], axis=0)[None, :]
-        self._late = tf.concat([[pad_id], ids, [-1]], axis=0)[None, :]
-        self.num_forbidden = tf.size(self._late)
-        self._look_back = (no_repeat_ngram_size > 0) | (
-            repetition_penalty != 1.0
-        )
+    min_length: object = DEFAULTS["min_length"]
+    no_repeat_ngram_size: object = DEFAULTS["no_repeat_ngram_size"]
+    repetition_penalty: object = DEFAULTS["repetition_penalty"]
+    target_prefix: object = None
+    forbidden_ids: object = DEFAULTS["forbidden_ids"]
 
-    @classmethod
-    def checked(cls, pad_id, eos_id, forbidden_ids, **numbers):
-        """Makes them, and refuses Python numbers out of range."""
-        check_given(**numbers)
+
+UNCONSTRAINED = Constraints()
+
+
+class NextIds:
+    """Constraints, made ready for the steps of one search.
+
+    Args:
+        constraints: `Constraints`.
+        batch: int32 scalar, `B`.
+        wanted: int or int32 scalar, how many candidates the search wants for
+            each hypothesis.
+        pad_id: int.
+        bos_id: int.
+        eos_id: int.
+
+    Attributes:
+        forced: int32 `(B, P + 1)`, of `forced_ids`.
+
+    Raises:
+        ValueError: if an option that is a Python number is out of its range,
+            or `pad_id` is `eos_id`.
+    """
+
+    def __init__(self, constraints, batch, wanted, pad_id, bos_id, eos_id):
+        options = constraints._asdict()
+        check_numbers(**options)
         if pad_id == eos_id:
             raise ValueError(
                 "pad_id must be another id than eos_id, for it is never "
                 f"generated, got pad_id={pad_id}, eos_id={eos_id}"
             )
-        return cls(pad_id, eos_id, forbidden_ids, **numbers)
+        self.constraints = constraints
+        # What is the same in all steps is made here, outside of the loop.
+        never = [pad_id] if bos_id == eos_id else [pad_id, bos_id]
+        ids = tf.concat(
+            [never, tf.cast(constraints.forbidden_ids, tf.int32)], axis=0
+        )
+        self._early = tf.concat([ids, [eos_id]], axis=0)[None, :]
+        self._late = tf.concat([ids, [-1]], axis=0)[None, :]
+        self._wanted = wanted
+        self._looked_at = wanted + tf.size(self._late)
+        self._looks_back = (constraints.no_repeat_ngram_size > 0) | (
+            constraints.repetition_penalty != 1.0
+        )
+        self.forced = forced_ids(constraints.target_prefix, batch, pad_id)
+        self._longest_prefix = prefix_length(self.forced)
 
-    def are_active(self, position, prefix_length):
-        """Whether more than `forbidden` matters at a position.
+    def choose(self, position, constrained, free):
+        """Runs one of two functions, and builds but one where it is known.
 
         Args:
-            position: int32 scalar.
-            prefix_length: int or int32 scalar, how many ids may be forced.
+            position: int32 scalar, number of ids generated so far.
+            constrained: function for where more than `forbidden` matters.
+            free: function for where it does not.
 
         Returns:
-            bool scalar, or a Python bool where it is known beforehand.
+            What the function gives.
         """
-        if not tf.is_tensor(prefix_length) and prefix_length == 0:
-            return self._look_back
-        return self._look_back | (position < prefix_length)
+        active = self._looks_back
+        if tf.is_tensor(self._longest_prefix):
+            active |= position < self._longest_prefix
+        return when(active, constrained, free)
 
     def forbidden(self, position):
         """Lists what no hypothesis may generate at a position.
@@ -83,9 +113,9 @@ class Constraints:
             position: int32 scalar, number of ids generated so far.
 
         Returns:
-            int32 `(1, M + 2)`, the last one eos, or -1 where it is allowed.
+            int32 `(1, M)`, the last one eos, or -1 where it is allowed.
         """
-        is_early = position + 1 < self.min_length
+        is_early = position + 1 < self.constraints.min_length
         return tf.where(is_early, self._early, self._late)
 
     def look_back(self, logits, token_ids, position):
@@ -98,40 +128,48 @@ class Constraints:
 
         Returns:
             logits float32 `(R, V)`, and the forbidden ids of each row, int32
-            `(R, M + t + 3)`.
+            `(R, M + t + 1)`.
         """
         always = self.forbidden(position) + tf.zeros_like(token_ids[:, :1])
-        repeated = repeated_ngrams(token_ids, self.no_repeat_ngram_size)
-        return (
-            penalize_repetition(logits, token_ids, self.repetition_penalty),
-            tf.concat([always, repeated], axis=1),
+        repeated = repeated_ngrams(
+            token_ids, self.constraints.no_repeat_ngram_size
         )
+        logits = penalize_repetition(
+            logits, token_ids, self.constraints.repetition_penalty
+        )
+        return logits, tf.concat([always, repeated], axis=1)
 
-    def candidates(self, logits, count, token_ids, position, forced):
-        """As `allowed_candidates`, with all options and the forced start.
+    def free_candidates(self, logits, position):
+        """Finds the candidates where nothing but `forbidden` matters.
 
         Args:
             logits: float32 `(R, V)`.
-            count: int or int32 scalar, how many candidates are wanted.
+            position: int32 scalar, `t`.
+
+        Returns:
+            As of `allowed_candidates`, as many as are wanted and more.
+        """
+        return allowed_candidates(
+            logits, self._looked_at, self.forbidden(position)
+        )
+
+    def constrained_candidates(self, logits, token_ids, position, forced):
+        """Finds the candidates under all constraints.
+
+        Args:
+            logits: float32 `(R, V)`.
             token_ids: int32 `(R, t + 1)`, bos first.
             position: int32 scalar, `t`.
             forced: int32 `(R,)` of `forced_at`.
 
         Returns:
-            log-probabilities float32 `(R, C)` and ids int32 `(R, C)`.
+            As of `free_candidates`.
         """
         logits, forbidden = self.look_back(logits, token_ids, position)
         log_probs, ids = allowed_candidates(
-            logits, count + tf.shape(forbidden)[1], forbidden
+            logits, self._wanted + tf.shape(forbidden)[1], forbidden
         )
         return force(forced, logits, log_probs, ids)
-
-
-def when(condition, true_fn, false_fn):
-    """`tf.cond` that does not build what is known not to happen."""
-    if isinstance(condition, (bool, np.bool_)):
-        return true_fn() if condition else false_fn()
-    return tf.cond(condition, true_fn, false_fn)
 
 
 def repeated_ngrams(token_ids, size):

@@ -1,18 +1,18 @@
 """Decoding functions of one Transformer, as exports and Python call them."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import Constraints
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.logits import log_prob_of
-from keras_transformer.decoding.options import RANGES
+from keras_transformer.decoding.option_checks import clip_numbers
+from keras_transformer.decoding.options import EXTRA_LENGTH
 from keras_transformer.decoding.sampling import sample
 from keras_transformer.decoding.signatures import SIGNATURES, as_function
-from keras_transformer.decoding.steps import beam_step, single_step
-
-# The paper's cap on the output (section 6.1): source length + 50.
-EXTRA_LENGTH = 50
+from keras_transformer.decoding.transformer_step import beam_step, single_step
 
 
 class Generator:
@@ -68,10 +68,9 @@ class Generator:
         self.transformer = transformer
         self.pad_id = transformer.pad_id
         self.target_vocab_size = target_vocab_size
-        self.forbidden_ids = [
-            transformer.bos_id,
-            *range(target_vocab_size, largest),
-        ]
+        self.forbidden_ids = np.arange(
+            target_vocab_size, largest, dtype=np.int32
+        )
         self.greedy = as_function(self._greedy, SIGNATURES["greedy"])
         self.beam = as_function(self._beam, SIGNATURES["beam"])
         self.sample = as_function(self._sample, SIGNATURES["sample"])
@@ -89,17 +88,12 @@ class Generator:
 
     def _search(self, search, source_ids, options, *arguments):
         """Runs a search with the options of its signature."""
-        options = {name: _clip(name, value) for name, value in options.items()}
-        if "num_hypotheses" in options:
-            options["num_hypotheses"] = tf.minimum(
-                options["num_hypotheses"], options["beam_size"]
-            )
+        options = clip_numbers(**options)
         source_ids, max_lengths = self._prepare(
             source_ids, options.pop("max_length")
         )
-        options["target_prefix"] = self._known(options["target_prefix"])
-        options["forbidden_ids"] = tf.concat(
-            [self.forbidden_ids, options["forbidden_ids"]], axis=0
+        constraints = Constraints(
+            **{name: options.pop(name) for name in Constraints._fields}
         )
         model = self.transformer
         if search is beam_search:
@@ -111,6 +105,12 @@ class Generator:
             state,
             max_lengths,
             *arguments,
+            constraints=constraints._replace(
+                target_prefix=self._known(constraints.target_prefix),
+                forbidden_ids=tf.concat(
+                    [self.forbidden_ids, constraints.forbidden_ids], axis=0
+                ),
+            ),
             pad_id=model.pad_id,
             bos_id=model.bos_id,
             eos_id=model.eos_id,
@@ -173,10 +173,3 @@ class Generator:
         """Makes the decoder's input: bos, and the ids but the last."""
         bos = tf.fill((tf.shape(target_ids)[0], 1), self.transformer.bos_id)
         return tf.concat([bos, target_ids], axis=1)[:, :-1]
-
-
-def _clip(name, value):
-    """Keeps an option within its range."""
-    if name not in RANGES:
-        return value
-    return tf.clip_by_value(value, *RANGES[name])

@@ -2,18 +2,10 @@
 
 import tensorflow as tf
 
-from keras_transformer.decoding.constraints import Constraints, when
-from keras_transformer.decoding.logits import (
-    IMPOSSIBLE,
-    allowed_candidates,
-    log_prob_of,
-)
-from keras_transformer.decoding.prefix import (
-    forced_at,
-    forced_ids,
-    prefix_length,
-)
-from keras_transformer.decoding.single import single_search
+from keras_transformer.decoding.constraints import UNCONSTRAINED, NextIds
+from keras_transformer.decoding.logits import IMPOSSIBLE, log_prob_of
+from keras_transformer.decoding.one_hypothesis import search_one_hypothesis
+from keras_transformer.decoding.prefix import forced_at
 
 
 def greedy_search(
@@ -21,11 +13,7 @@ def greedy_search(
     state,
     max_lengths,
     *,
-    target_prefix=None,
-    min_length=0,
-    forbidden_ids=None,
-    no_repeat_ngram_size=0,
-    repetition_penalty=1.0,
+    constraints=UNCONSTRAINED,
     pad_id=0,
     bos_id=1,
     eos_id=2,
@@ -38,22 +26,12 @@ def greedy_search(
 
     Args:
         step: function `(token_ids, position, state) -> (logits, state)`; see
-            `keras_transformer.decoding.state`.
+            `keras_transformer.decoding.search_state`.
         state: `SearchState` of `B` rows.
         max_lengths: int32 `(B,)`, the largest length of each row; 0 and less
             generates nothing.
-        target_prefix: int32 `(B, P)`, ids that each row must generate first,
-            padded at the end, or `(1, P)` for all rows the same. What is
-            forced is generated whatever the options but the largest length
-            say.
-        min_length: int or int32 scalar; eos is not allowed earlier.
-        forbidden_ids: sequence of ids that are never generated, beside
-            `pad_id`; by default `bos_id`.
-        no_repeat_ngram_size: int or int32 scalar, `n`: no `n` ids in a row
-            occur twice in an output, see `repeated_ngrams`; 0 is off.
-        repetition_penalty: float or float32 scalar, see
-            `penalize_repetition`; 1 is off. It changes which id is likeliest
-            and not the score.
+        constraints: `Constraints`. A repetition penalty changes which id is
+            likeliest and not the score.
         pad_id: int, fills rows up.
         bos_id: int, the id at position 0.
         eos_id: int, ends a sentence.
@@ -62,9 +40,9 @@ def greedy_search(
         `Hypotheses`; scores are plain log-probabilities of the model.
 
     Raises:
-        ValueError: if an option that is a Python number is out of its range
-            (`keras_transformer.decoding.options.RANGES`), or `pad_id` is
-            `eos_id`.
+        ValueError: if a constraint that is a Python number is out of its
+            range (`keras_transformer.decoding.options.RANGES`), or `pad_id`
+            is `eos_id`.
 
     Example:
 
@@ -82,51 +60,32 @@ def greedy_search(
     >>> print(result.lengths.numpy(), result.finished.numpy())
     [4 2] [ True False]
     """
-    constraints = Constraints.checked(
-        pad_id,
-        eos_id,
-        (bos_id,) if forbidden_ids is None else forbidden_ids,
-        min_length=min_length,
-        no_repeat_ngram_size=no_repeat_ngram_size,
-        repetition_penalty=repetition_penalty,
+    next_ids = NextIds(
+        constraints, tf.size(max_lengths), 1, pad_id, bos_id, eos_id
     )
-
-    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
-    longest_prefix = prefix_length(forced)
-    count = 1 + constraints.num_forbidden
 
     def choose(logits, token_ids, position, forced):
         def likeliest():
-            forbidden = constraints.forbidden(position)
-            return _first(*allowed_candidates(logits, count, forbidden))
+            return _first(*next_ids.free_candidates(logits, position))
 
         def likeliest_under_constraints():
             log_prob, next_id = _first(
-                *constraints.candidates(
-                    logits, 1, token_ids, position, forced_at(position, forced)
+                *next_ids.constrained_candidates(
+                    logits, token_ids, position, forced_at(position, forced)
                 )
             )
             # Chosen by penalized logits, scored by those of the model.
-            return (
-                tf.where(
-                    log_prob > IMPOSSIBLE,
-                    log_prob_of(logits, next_id),
-                    IMPOSSIBLE,
-                ),
-                next_id,
-            )
+            possible = log_prob > IMPOSSIBLE
+            log_prob = log_prob_of(logits, next_id)
+            return tf.where(possible, log_prob, IMPOSSIBLE), next_id
 
-        return when(
-            constraints.are_active(position, longest_prefix),
-            likeliest_under_constraints,
-            likeliest,
-        )
+        return next_ids.choose(position, likeliest_under_constraints, likeliest)
 
-    return single_search(
+    return search_one_hypothesis(
         step,
         choose,
         state,
-        forced,
+        next_ids.forced,
         max_lengths,
         pad_id=pad_id,
         bos_id=bos_id,

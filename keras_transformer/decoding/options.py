@@ -1,165 +1,226 @@
-"""Options of decoding, checked where Python can still refuse them."""
+"""The options of decoding: one table, of which all else is made.
 
-import numpy as np
-import tensorflow as tf
+Graphs take them as inputs and the command as flags, metadata tells clients
+what they do, and exports are tried with them.
+"""
 
-from keras_transformer.decoding.signatures import SIGNATURES
+from typing import NamedTuple
 
 STRATEGIES = ("beam", "greedy", "sample")
+LARGEST_INT = 2**31 - 1
+# The paper's cap on the output (section 6.1): source length + 50.
+EXTRA_LENGTH = 50
 
-_INT32 = 2**31 - 1
-
-# Smallest and largest value of each option that is a number. Python refuses
-# others; a graph takes the nearest one.
-RANGES = {
-    "beam_size": (1, _INT32),
-    "num_hypotheses": (1, _INT32),
-    "length_penalty": (-10.0, 10.0),
-    "length_penalty_form": (0, 1),
-    "coverage_penalty": (0.0, 10.0),
-    "early_stopping": (0, 1),
-    "temperature": (0.0, 100.0),
-    "top_k": (0, _INT32),
-    "top_p": (1e-6, 1.0),
-    "max_length": (-1, _INT32),
-    "min_length": (0, _INT32),
-    "no_repeat_ngram_size": (0, _INT32),
-    "repetition_penalty": (0.01, 100.0),
-}
-
-# Of those from 0 to 1, the ones that a bool fits.
-_FLAGS = {"early_stopping"}
+_BEAM, _SAMPLE = ("beam",), ("sample",)
 
 
-def complete_options(strategy, options, vocab_size=_INT32):
-    """Fills in defaults and refuses what a graph would quietly mend.
+class Option(NamedTuple):
+    """An option of decoding.
 
-    Args:
-        strategy: one of `STRATEGIES`.
-        options: dict of inputs of the signature of that name, but the ids
-            and the seed.
-        vocab_size: int, ids must be below it.
-
-    Returns:
-        A dict of all of them.
-
-    Raises:
-        ValueError: naming the option that is unknown or out of range.
+    name: str; on the command line with dashes.
+    strategies: tuple of str, those that take it.
+    default: int, float, or nested tuple of ints of the rank of `shape`.
+    range: the smallest and the largest it may be; Python refuses others, a
+        graph takes the nearest. None of ids.
+    trial: another value than the default, to try exports with. Those of all
+        options are a sensible call together.
+    help: str, what the command says of it; `{default}` stands for that.
+    rule: str, what the metadata of exports says of it.
+    shape: tuple of axis names; () is a number.
+    words: what the command calls the values, a dict of str to int; of a flag,
+        which is on where it is named, it is empty.
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(
-            f"strategy must be one of {STRATEGIES}, got strategy={strategy!r}"
-        )
-    arguments = {
-        argument.name: argument
-        for argument in SIGNATURES[strategy].inputs
-        if argument.default is not None
-    }
-    for name in options:
-        if name not in arguments:
-            raise ValueError(
-                f"strategy {strategy!r} takes the options "
-                f"{sorted(arguments)}, got {name!r}"
-            )
-    checked = {}
-    for name, argument in arguments.items():
-        value = options.get(name, argument.default)
-        if name in RANGES:
-            checked[name] = check_number(name, value, *RANGES[name])
-        else:
-            rank = len(argument.shape)
-            checked[name] = check_ids(name, value, rank, vocab_size)
-    if strategy == "beam":
-        check_num_hypotheses(checked["num_hypotheses"], checked["beam_size"])
-    return checked
+
+    name: str
+    strategies: tuple
+    default: object
+    range: object
+    trial: object
+    help: str
+    rule: str
+    shape: tuple = ()
+    words: object = None
+
+    @property
+    def dtype(self):
+        """The type of the input of a graph, str."""
+        return "float32" if isinstance(self.default, float) else "int32"
+
+    @property
+    def is_flag(self):
+        """Whether it is on or off."""
+        return self.words == {}
 
 
-def check_num_hypotheses(num_hypotheses, beam_size):
-    """Refuses more hypotheses than beams, where both are Python numbers."""
-    if tf.is_tensor(num_hypotheses) or tf.is_tensor(beam_size):
-        return
-    if num_hypotheses > beam_size:
-        raise ValueError(
-            "num_hypotheses must be at most beam_size, got num_hypotheses="
-            f"{num_hypotheses}, beam_size={beam_size}"
-        )
+# In the order of the inputs of each graph, which clients rely on.
+OPTIONS = (
+    Option(
+        "beam_size",
+        _BEAM,
+        default=4,
+        range=(1, LARGEST_INT),
+        trial=6,
+        help="width, default {default}",
+        rule="how many hypotheses of a row are kept in each step",
+    ),
+    Option(
+        "num_hypotheses",
+        _BEAM,
+        default=1,
+        range=(1, LARGEST_INT),
+        trial=2,
+        help="beam: translations to give of each line, default {default}",
+        rule="how many hypotheses of a row are given, at most beam_size",
+    ),
+    Option(
+        "length_penalty",
+        _BEAM,
+        default=0.6,
+        range=(-10.0, 10.0),
+        trial=-0.5,
+        help="exponent of the length penalty, default {default}; 0 turns it "
+        "off, more favours longer translations",
+        rule="beam: score = log-probability / ((5 + length) / 6) ^ "
+        "length_penalty; with length_penalty_form 1 / length ^ "
+        "length_penalty",
+    ),
+    Option(
+        "temperature",
+        _SAMPLE,
+        default=1.0,
+        range=(0.0, 100.0),
+        trial=0.7,
+        help="divides the logits, default {default}: below, the likely "
+        "becomes likelier; 0 always takes the likeliest",
+        rule="divides the logits; 0 takes the likeliest id",
+    ),
+    Option(
+        "top_k",
+        _SAMPLE,
+        default=0,
+        range=(0, LARGEST_INT),
+        trial=5,
+        help="draw from the N likeliest pieces only, default {default}: all",
+        rule="only so many of the likeliest ids may be drawn; 0 is off",
+    ),
+    Option(
+        "top_p",
+        _SAMPLE,
+        default=1.0,
+        range=(1e-6, 1.0),
+        trial=0.8,
+        help="draw only from the likeliest pieces that together have this "
+        "probability, default {default}: all",
+        rule="only the likeliest ids that together have this probability "
+        "may be drawn; 1 is off",
+    ),
+    Option(
+        "max_length",
+        STRATEGIES,
+        default=-1,
+        range=(-1, LARGEST_INT),
+        trial=13,
+        help="most pieces of a translation, the end of the sentence "
+        f"counted, default {{default}}: source + {EXTRA_LENGTH}",
+        rule=f"-1: ids of the source row other than pad, plus {EXTRA_LENGTH}",
+    ),
+    Option(
+        "min_length",
+        STRATEGIES,
+        default=0,
+        range=(0, LARGEST_INT),
+        trial=11,
+        help="fewest pieces of a translation, its end counted, default "
+        "{default}",
+        rule="eos is not allowed earlier",
+    ),
+    Option(
+        "length_penalty_form",
+        _BEAM,
+        default=0,
+        range=(0, 1),
+        trial=1,
+        help="gnmt: ((5 + length) / 6) ^ X, the default; power: length ^ X, "
+        "as CTranslate2, fairseq, Marian and Hugging Face have it",
+        rule="which formula length_penalty is of",
+        words={"gnmt": 0, "power": 1},
+    ),
+    Option(
+        "coverage_penalty",
+        _BEAM,
+        default=0.0,
+        range=(0.0, 10.0),
+        trial=0.4,
+        help="how much to punish that part of the source is left out, "
+        "default {default}: off",
+        rule="beam: added to the score, coverage_penalty * sum over source "
+        "positions of log(min(1, attention to it, summed over the "
+        "output)); positions without any attention do not count",
+    ),
+    Option(
+        "early_stopping",
+        _BEAM,
+        default=0,
+        range=(0, 1),
+        trial=1,
+        help="stop a line once as many translations as the beam is wide are "
+        "finished, though others might still beat them",
+        rule="1: a row stops once beam_size hypotheses have finished; see stop",
+        words={},
+    ),
+    Option(
+        "no_repeat_ngram_size",
+        STRATEGIES,
+        default=0,
+        range=(0, LARGEST_INT),
+        trial=2,
+        help="no N pieces in a row may occur twice in a translation, "
+        "default {default}: off",
+        rule="no so many ids in a row occur twice; 0 is off",
+    ),
+    Option(
+        "repetition_penalty",
+        STRATEGIES,
+        default=1.0,
+        range=(0.01, 100.0),
+        trial=1.3,
+        help="above 1 makes pieces that occurred less likely, default "
+        "{default}: off",
+        rule="logits of ids generated before are divided by it, or "
+        "multiplied if below 0",
+    ),
+    Option(
+        "target_prefix",
+        STRATEGIES,
+        default=((),),
+        range=None,
+        trial=((5, 6),),
+        help="how every translation must begin",
+        rule="(rows, P): ids that each row generates first, padded with "
+        "pad; (1, P) for all rows",
+        shape=("prefixes", "prefix"),
+    ),
+    Option(
+        "forbidden_ids",
+        STRATEGIES,
+        default=(),
+        range=None,
+        trial=tuple(range(260, 280)),
+        help="pieces that are never generated, default none",
+        rule="never generated; nor are pad, bos and ids that the target "
+        "tokenizer does not know",
+        shape=("forbidden",),
+    ),
+)
+BY_NAME = {option.name: option for option in OPTIONS}
+DEFAULTS = {option.name: option.default for option in OPTIONS}
+RANGES = {option.name: option.range for option in OPTIONS if option.range}
 
 
-def check_given(**options):
-    """Refuses Python numbers out of range; tensors are left to the graph.
-
-    Args:
-        **options: values of options of `RANGES`.
-
-    Raises:
-        ValueError: naming the option, its value and its range.
-    """
-    for name, value in options.items():
-        if not tf.is_tensor(value):
-            check_number(name, value, *RANGES[name])
-
-
-def check_number(name, value, smallest, largest=_INT32):
-    """Refuses what is no number, or not in its range.
-
-    Args:
-        name: str, the name of the argument.
-        value: what was given.
-        smallest: the least it may be; if an int, the value must be one.
-        largest: the most it may be.
-
-    Returns:
-        The value, an int for a bool where it is a flag.
-
-    Raises:
-        ValueError: naming argument, value and range.
-    """
-    is_bool = isinstance(value, (bool, np.bool_))
-    if is_bool and name in _FLAGS:
-        return int(value)
-    if isinstance(smallest, int):
-        kind, types = "an int", (int, np.integer)
-    else:
-        kind, types = "a number", (int, float, np.integer, np.floating)
-    if (
-        is_bool
-        or not isinstance(value, types)
-        or not (smallest <= value <= largest)
-    ):
-        raise ValueError(
-            f"{name} must be {kind} from {smallest:.10g} to {largest:.10g}, "
-            f"got {name}={value!r}"
-        )
-    return value
-
-
-def check_ids(name, value, rank, vocab_size):
-    """Refuses what is no array of ids.
-
-    Args:
-        name: str, the name of the argument.
-        value: nest of ints.
-        rank: int, how deep it must be.
-        vocab_size: int, ids must be below it.
-
-    Returns:
-        int32 array.
-
-    Raises:
-        ValueError: naming argument, value and range.
-    """
-    try:
-        ids = np.array(value)
-    except ValueError:  # Rows of different lengths.
-        ids = np.array(None)
-    is_int = ids.size == 0 or np.issubdtype(ids.dtype, np.integer)
-    if (
-        ids.ndim != rank
-        or not is_int
-        or ((ids < 0) | (ids >= vocab_size)).any()
-    ):
-        raise ValueError(
-            f"{name} must be ints from 0 to {vocab_size - 1} in an array of "
-            f"rank {rank}, got {name}={value!r}"
-        )
-    return ids.astype(np.int32)
+def options_of(*strategies):
+    """Lists the options that any of some strategies takes, in order."""
+    return [
+        option
+        for option in OPTIONS
+        if any(strategy in option.strategies for strategy in strategies)
+    ]

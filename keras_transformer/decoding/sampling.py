@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_transformer.decoding.constraints import Constraints, when
+from keras_transformer.decoding.constraints import UNCONSTRAINED, NextIds
 from keras_transformer.decoding.logits import (
     IMPOSSIBLE,
     log_prob_of,
@@ -13,14 +13,10 @@ from keras_transformer.decoding.noise import (
     step_keys,
     uniform,
 )
-from keras_transformer.decoding.options import check_given
-from keras_transformer.decoding.prefix import (
-    force,
-    forced_at,
-    forced_ids,
-    prefix_length,
-)
-from keras_transformer.decoding.single import single_search
+from keras_transformer.decoding.one_hypothesis import search_one_hypothesis
+from keras_transformer.decoding.option_checks import check_numbers
+from keras_transformer.decoding.options import DEFAULTS
+from keras_transformer.decoding.prefix import force, forced_at
 
 # Below this a temperature counts as 0: the likeliest id.
 COLD = 1e-4
@@ -32,14 +28,10 @@ def sample(
     max_lengths,
     seeds,
     *,
-    temperature=1.0,
-    top_k=0,
-    top_p=1.0,
-    target_prefix=None,
-    min_length=0,
-    forbidden_ids=None,
-    no_repeat_ngram_size=0,
-    repetition_penalty=1.0,
+    temperature=DEFAULTS["temperature"],
+    top_k=DEFAULTS["top_k"],
+    top_p=DEFAULTS["top_p"],
+    constraints=UNCONSTRAINED,
     pad_id=0,
     bos_id=1,
     eos_id=2,
@@ -56,7 +48,7 @@ def sample(
 
     Args:
         step: function `(token_ids, position, state) -> (logits, state)`; see
-            `keras_transformer.decoding.state`.
+            `keras_transformer.decoding.search_state`.
         state: `SearchState` of `B` rows.
         max_lengths: int32 `(B,)`, the largest length of each row; 0 and less
             generates nothing.
@@ -67,11 +59,7 @@ def sample(
             is off.
         top_p: float or float32 scalar in (0, 1], draw from the likeliest ids
             only that together have this probability; 1 is off.
-        target_prefix: as of `greedy_search`.
-        min_length: as of `greedy_search`.
-        forbidden_ids: as of `greedy_search`.
-        no_repeat_ngram_size: as of `greedy_search`.
-        repetition_penalty: as of `greedy_search`.
+        constraints: as of `greedy_search`.
         pad_id: int, fills rows up; never drawn.
         bos_id: int, the id at position 0.
         eos_id: int, ends a sentence.
@@ -95,55 +83,48 @@ def sample(
     >>> rows[0] == rows[2], rows[0] == rows[1]
     (True, False)
     """
-    check_given(temperature=temperature, top_k=top_k, top_p=top_p)
+    check_numbers(temperature=temperature, top_k=top_k, top_p=top_p)
     max_lengths = tf.convert_to_tensor(max_lengths, tf.int32)
-    constraints = Constraints.checked(
-        pad_id,
-        eos_id,
-        (bos_id,) if forbidden_ids is None else forbidden_ids,
-        min_length=min_length,
-        no_repeat_ngram_size=no_repeat_ngram_size,
-        repetition_penalty=repetition_penalty,
+    next_ids = NextIds(
+        constraints, tf.size(max_lengths), 1, pad_id, bos_id, eos_id
     )
 
-    forced = forced_ids(target_prefix, tf.size(max_lengths), pad_id)
-    longest_prefix = prefix_length(forced)
+    def choose(logits, token_ids, position, fixed):
+        keys, forced = fixed
 
-    def choose(logits, token_ids, position, facts):
-        keys, forced = facts
-
-        def one_of(adjusted, forbidden):
+        def drawn(adjusted, forbidden):
             masked = mask_forbidden(adjusted, forbidden, pad_id)
-            next_ids = draw(
+            chosen = draw(
                 masked, step_keys(keys, position), temperature, top_k, top_p
             )
             possible = tf.reduce_max(masked, axis=1) > IMPOSSIBLE
-            log_probs = log_prob_of(logits, next_ids)
-            return tf.where(possible, log_probs, IMPOSSIBLE), next_ids
+            log_probs = log_prob_of(logits, chosen)
+            return tf.where(possible, log_probs, IMPOSSIBLE), chosen
 
-        def one_under_constraints():
-            log_probs, next_ids = one_of(
-                *constraints.look_back(logits, token_ids, position)
+        def drawn_under_constraints():
+            log_probs, chosen = drawn(
+                *next_ids.look_back(logits, token_ids, position)
             )
-            log_probs, next_ids = force(
+            log_probs, chosen = force(
                 forced_at(position, forced),
                 logits,
                 log_probs[:, None],
-                next_ids[:, None],
+                chosen[:, None],
             )
-            return log_probs[:, 0], next_ids[:, 0]
+            return log_probs[:, 0], chosen[:, 0]
 
-        return when(
-            constraints.are_active(position, longest_prefix),
-            one_under_constraints,
-            lambda: one_of(logits, constraints.forbidden(position)),
+        return next_ids.choose(
+            position,
+            drawn_under_constraints,
+            lambda: drawn(logits, next_ids.forbidden(position)),
         )
 
-    return single_search(
+    keys = seed_keys(tf.convert_to_tensor(seeds, tf.int32))
+    return search_one_hypothesis(
         step,
         choose,
         state,
-        (seed_keys(tf.convert_to_tensor(seeds, tf.int32)), forced),
+        (keys, next_ids.forced),
         max_lengths,
         pad_id=pad_id,
         bos_id=bos_id,

@@ -1,14 +1,16 @@
 """The signatures of decoding: names, types, shapes and defaults.
 
-Python, SavedModel and ONNX all follow these tables. All ids are int32 and all
-scores float32. An input may be added with a default that keeps the old
-answer; none is ever renamed.
+Python, SavedModel and ONNX all follow these tables, whose options are those of
+`options`. All ids are int32 and all scores float32. An input may be added with
+a default that keeps the old answer; none is ever renamed.
 """
 
 import inspect
 from typing import NamedTuple
 
 import tensorflow as tf
+
+from keras_transformer.decoding.options import options_of
 
 
 class Argument(NamedTuple):
@@ -39,34 +41,12 @@ _TARGET_IDS = Argument("target_ids", "int32", ("batch", "target"))
 _TEXT = Argument("text", "string", ("batch",))
 _SEED = Argument("seed", "int32", ("batch", "two"))
 
-_LENGTHS = (
-    Argument("max_length", "int32", (), -1),
-    Argument("min_length", "int32", (), 0),
-)
-# What greedy, beam and sample share beside the lengths.
-_CONSTRAINTS = (
-    Argument("no_repeat_ngram_size", "int32", (), 0),
-    Argument("repetition_penalty", "float32", (), 1.0),
-    Argument("target_prefix", "int32", ("prefixes", "prefix"), ((),)),
-    Argument("forbidden_ids", "int32", ("forbidden",), ()),
-)
-_BEAM_OPTIONS = (
-    Argument("beam_size", "int32", (), 4),
-    Argument("num_hypotheses", "int32", (), 1),
-    Argument("length_penalty", "float32", (), 0.6),
-    *_LENGTHS,
-    Argument("length_penalty_form", "int32", (), 0),
-    Argument("coverage_penalty", "float32", (), 0.0),
-    Argument("early_stopping", "int32", (), 0),
-    *_CONSTRAINTS,
-)
-_SAMPLE_OPTIONS = (
-    Argument("temperature", "float32", (), 1.0),
-    Argument("top_k", "int32", (), 0),
-    Argument("top_p", "float32", (), 1.0),
-    *_LENGTHS,
-    *_CONSTRAINTS,
-)
+
+def _options(strategy):
+    return tuple(
+        Argument(option.name, option.dtype, option.shape, option.default)
+        for option in options_of(strategy)
+    )
 
 
 def _hypotheses(*axes):
@@ -80,13 +60,13 @@ def _hypotheses(*axes):
 
 SIGNATURES = {
     "greedy": Signature(
-        (_SOURCE_IDS, *_LENGTHS, *_CONSTRAINTS), _hypotheses("batch")
+        (_SOURCE_IDS, *_options("greedy")), _hypotheses("batch")
     ),
     "beam": Signature(
-        (_SOURCE_IDS, *_BEAM_OPTIONS), _hypotheses("batch", "hypotheses")
+        (_SOURCE_IDS, *_options("beam")), _hypotheses("batch", "hypotheses")
     ),
     "sample": Signature(
-        (_SOURCE_IDS, _SEED, *_SAMPLE_OPTIONS), _hypotheses("batch")
+        (_SOURCE_IDS, _SEED, *_options("sample")), _hypotheses("batch")
     ),
     "score": Signature(
         (_SOURCE_IDS, _TARGET_IDS),
@@ -100,7 +80,7 @@ SIGNATURES = {
         (Argument("attention", "float32", ("batch", "target", "source")),),
     ),
     "translate": Signature(
-        (_TEXT, *_BEAM_OPTIONS),
+        (_TEXT, *_options("beam")),
         (
             Argument("text", "string", ("batch", "hypotheses")),
             Argument("scores", "float32", ("batch", "hypotheses")),

@@ -7,7 +7,7 @@ and no graph. Greedy and beam search of it are those of this package with
 
 import json
 
-from keras_transformer.decoding.options import check_number
+from keras_transformer.decoding.option_checks import check_number
 from keras_transformer.decoding.penalties import POWER
 from keras_transformer.exporting.ctranslate2_weights import (
     ACTIVATIONS,

@@ -5,8 +5,7 @@ import json
 import keras
 import tensorflow as tf
 
-from keras_transformer.decoding.generator import EXTRA_LENGTH
-from keras_transformer.decoding.options import RANGES
+from keras_transformer.decoding.options import OPTIONS, RANGES
 from keras_transformer.version import __version__
 
 METADATA = "metadata.json"
@@ -18,30 +17,17 @@ _RULES = {
     "options": "what is not given has its default, where the runtime knows "
     "defaults; a value out of range counts as the nearest one within (ranges), "
     "num_hypotheses at most as beam_size",
-    "max_length": "-1: ids of the source row other than pad, plus "
-    f"{EXTRA_LENGTH}",
     "lengths": "every length counts generated ids, eos included, bos not",
-    "length_penalty": "beam: score = log-probability / ((5 + length) / 6) ^ "
-    "length_penalty; with length_penalty_form 1 / length ^ length_penalty",
-    "coverage_penalty": "beam: added to that, coverage_penalty * sum over "
-    "source positions of log(min(1, attention to it, summed over the output)); "
-    "positions without any attention do not count",
     "stop": "beam: a row stops when its num_hypotheses best finished "
     "hypotheses cannot be beaten by any alive one at any length up to "
     "max_length; with early_stopping 1 once beam_size hypotheses have finished",
-    "no_repeat_ngram_size": "no so many ids in a row occur twice; 0 is off",
-    "repetition_penalty": "logits of ids generated before are divided by it, "
-    "or multiplied if below 0",
-    "target_prefix": "(rows, P): ids that each row generates first, padded "
-    "with pad; (1, P) for all rows",
-    "forbidden_ids": "never generated; nor are pad, bos and ids that the "
-    "target tokenizer does not know",
     "sampling": "logits, repetition_penalty, forbidden ids, temperature, "
     "softmax, top_k, top_p, draw; the same "
     "seed gives the same row in every batch, and in every runtime that divides "
     "int32 exactly",
     "empty_slot": "length 0 and score minus infinity",
     "empty_source": "a row without a piece generates nothing: length 0",
+    **{option.name: option.rule for option in OPTIONS},
 }
 
 

@@ -11,25 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_transformer.decoding import SIGNATURES
+from keras_transformer.decoding.options import BY_NAME, DEFAULTS
 
-# For each option another value than its default, together a sensible call.
-_OTHER_VALUES = {
-    "max_length": 13,
-    "min_length": 11,
-    "no_repeat_ngram_size": 2,
-    "repetition_penalty": 1.3,
-    "target_prefix": ((5, 6),),
-    "forbidden_ids": tuple(range(260, 280)),
-    "beam_size": 6,
-    "num_hypotheses": 2,
-    "length_penalty": -0.5,
-    "length_penalty_form": 1,
-    "coverage_penalty": 0.4,
-    "early_stopping": 1,
-    "temperature": 0.7,
-    "top_k": 5,
-    "top_p": 0.8,
-}
 _SPARE_COLUMNS = 3
 
 
@@ -70,7 +53,7 @@ def questions_for(signatures, every_option=False):
     questions = []
     for signature in signatures:
         others = {
-            argument.name: _OTHER_VALUES[argument.name]
+            argument.name: BY_NAME[argument.name].trial
             for argument in SIGNATURES[signature].inputs
             if argument.default is not None
         }
@@ -78,7 +61,8 @@ def questions_for(signatures, every_option=False):
         if signature == "translate":
             # It is `beam`, which is asked. Pieces at random may not be a
             # text, so there is no prefix.
-            alone, others["target_prefix"] = [], ((),)
+            alone = []
+            others["target_prefix"] = DEFAULTS["target_prefix"]
         every = [{}, *(alone if every_option else [])]
         every += [others] if others else []
         questions += [Question(signature, options) for options in every]

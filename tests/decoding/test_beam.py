@@ -11,6 +11,7 @@ from tests.support.exhaustive_search import (
 )
 from tests.support.step_tables import (
     IMPOSSIBLE,
+    as_keywords,
     beam,
     found,
     greedy,
@@ -340,15 +341,27 @@ def test_scores_are_the_models_own_with_forbidden_ids_in_the_normaliser():
     assert result.scores[0, 0] == pytest.approx(np.log(0.25), abs=1e-6)
 
 
-def test_pad_and_bos_are_forbidden_by_default():
+@pytest.mark.parametrize("forbidden_ids", [(), (5,)])
+def test_pad_and_bos_are_never_generated(forbidden_ids):
     tables = random_tables(3, 4, 6, seed=11)
     tables[..., :2] += 20.0
-    result = beam_search(
-        table_step, SearchState(sentence=tf.constant(tables)), [4, 4, 4]
-    )
-    for row in range(3):
-        ids = result.token_ids[row, 0, : result.lengths[row, 0]]
-        assert not set(ids.numpy().tolist()) & {0, 1}
+    for search in (beam, greedy):
+        result = search(tables, [4, 4, 4], forbidden_ids=forbidden_ids)
+        assert result.lengths.min() > 0
+        generated = result.token_ids.reshape(3, -1)
+        assert 1 not in generated
+        for row, length in zip(generated, result.lengths.ravel(), strict=True):
+            assert 0 not in row[:length]
+
+
+def test_bos_may_be_the_id_that_ends_a_sentence():
+    """Some models start from eos; it may still be generated."""
+    table = path_table(3, 5, (0, 2, {3: 1.0}), (1, 3, {2: 0.9, 4: 0.1}))
+    state = SearchState(sentence=tf.constant(table[None]))
+    for search in (beam_search, greedy_search):
+        result = search(table_step, state, [3], bos_id=2)
+        assert result.token_ids.numpy().ravel().tolist() == [3, 2]
+        assert result.finished.numpy().all()
 
 
 def test_a_batch_may_have_no_rows():
@@ -400,7 +413,7 @@ def test_options_may_be_numbers_or_tensors_in_a_graph_or_not(name):
         SearchState(sentence=(tf.constant(tables), tf.constant(attention))),
         tf.constant(caps),
         num_hypotheses=3,
-        **options,
+        **as_keywords(options),
     )
     graph = beam(tables, caps, 3, attention, **options)
     for one, other in zip(eager, graph, strict=True):
@@ -420,7 +433,7 @@ def test_numbers_may_be_options_of_a_graph():
             SearchState(sentence=(tables, attention)),
             [6, 2, 5, 0, 6],
             num_hypotheses=3,
-            **OPTIONS,
+            **as_keywords(OPTIONS),
         ),
         input_signature=[
             tf.TensorSpec([None] * 4, tf.float32),

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import penalize_repetition, repeated_ngrams
-from keras_transformer.decoding.constraints import Constraints
-from keras_transformer.decoding.prefix import forced_ids, prefix_length
+from keras_transformer.decoding import (
+    Constraints,
+    penalize_repetition,
+    repeated_ngrams,
+)
+from keras_transformer.decoding.constraints import NextIds
 from tests.support.exhaustive_search import log_softmax, repeats
 from tests.support.step_tables import (
     beam,
@@ -19,6 +22,11 @@ from tests.support.step_tables import (
 )
 
 
+def next_ids(pad_id=0, bos_id=1, eos_id=2, **constraints):
+    constraints = Constraints(**constraints)
+    return NextIds(constraints, 3, 1, pad_id, bos_id, eos_id)
+
+
 @pytest.mark.parametrize(
     ("position", "min_length", "last"),
     [(0, 0, -1), (0, 1, -1), (0, 2, 9), (1, 2, -1), (3, 9, 9), (0, -4, -1)],
@@ -26,48 +34,79 @@ from tests.support.step_tables import (
 def test_eos_is_forbidden_while_its_length_would_be_too_small(
     position, min_length, last
 ):
-    constraints = Constraints(3, 9, (4, 7), min_length)
-    assert constraints.forbidden(position).numpy().tolist() == [[3, 4, 7, last]]
+    # The range is for Python numbers: a graph clips it.
+    rules = next_ids(
+        3, 8, 9, forbidden_ids=(4, 7), min_length=tf.constant(min_length)
+    )
+    assert rules.forbidden(position).numpy().tolist() == [[3, 8, 4, 7, last]]
 
 
-def test_nothing_but_padding_need_be_forbidden():
-    assert Constraints(0, 2).forbidden(0).numpy().tolist() == [[0, -1]]
+def test_pad_and_bos_are_forbidden_but_bos_that_is_eos():
+    assert next_ids().forbidden(0).numpy().tolist() == [[0, 1, -1]]
+    assert next_ids(bos_id=2).forbidden(0).numpy().tolist() == [[0, -1]]
 
 
-def test_options_that_are_numbers_and_off_cost_nothing():
-    """Python's False, of which `when` builds no branch."""
-    free = forced_ids(None, 3, 0)
-    empty = forced_ids(np.zeros((1, 0), "int32"), 3, 0)
-    for off in (
-        Constraints(0, 2),
-        Constraints(0, 2, (0, 1), 5),
-        Constraints(0, 2, (), 0, -1, 1),
-        Constraints(0, 2, (), 0, np.int32(0), np.float32(1.0)),
-    ):
-        assert isinstance(
-            off.are_active(4, prefix_length(free)), (bool, np.bool_)
-        )
-        assert not off.are_active(4, prefix_length(free))
-        assert not off.are_active(4, prefix_length(empty))
+def seen(rules, position=4):
+    """Which branches there are at a position."""
+    built = []
+
+    def branch(name):
+        built.append(name)
+        return tf.constant(name)
+
+    found = rules.choose(
+        position, lambda: branch("constrained"), lambda: branch("free")
+    )
+    return found.numpy().decode(), built
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {},
+        {"forbidden_ids": (0, 1), "min_length": 5},
+        {"no_repeat_ngram_size": 0, "repetition_penalty": 1},
+        {
+            "no_repeat_ngram_size": np.int32(0),
+            "repetition_penalty": np.float32(1.0),
+        },
+    ],
+)
+def test_options_that_are_numbers_and_off_cost_nothing(off):
+    """No branch is built for them, in a graph either."""
+    assert seen(next_ids(**off)) == ("free", ["free"])
+    graph = tf.Graph()
+    with graph.as_default():
+        rules = next_ids(**off)
+        rules.choose(tf.constant(4), lambda: 1 / 0, lambda: tf.constant(0))
+    assert "If" not in {operation.type for operation in graph.get_operations()}
 
 
 def test_options_that_are_on_are_seen():
-    free = forced_ids(None, 3, 0)
-    assert Constraints(0, 2, no_repeat_ngram_size=1).are_active(
-        0, prefix_length(free)
-    )
-    assert Constraints(0, 2, repetition_penalty=1.5).are_active(
-        0, prefix_length(free)
-    )
-    assert Constraints(0, 2, repetition_penalty=0.5).are_active(
-        0, prefix_length(free)
-    )
-    forced = forced_ids([[5, 6]], 3, 0)
-    seen = [
-        bool(Constraints(0, 2).are_active(position, prefix_length(forced)))
-        for position in (1, 2)
-    ]
-    assert seen == [True, False]
+    for on in (
+        {"no_repeat_ngram_size": 1},
+        {"repetition_penalty": 1.5},
+        {"repetition_penalty": 0.5},
+    ):
+        assert seen(next_ids(**on)) == ("constrained", ["constrained"])
+    rules = next_ids(target_prefix=tf.constant([[5, 6]]))
+    where = [seen(rules, position)[0] for position in (0, 1, 2)]
+    assert where == ["constrained", "constrained", "free"]
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"min_length": -1},
+        {"no_repeat_ngram_size": 1.5},
+        {"repetition_penalty": 0.0},
+    ],
+)
+def test_numbers_out_of_range_are_refused(constraints):
+    [(name, value)] = constraints.items()
+    message = f"^{name} must be .* from .* to .*, got {name}={value}$"
+    with pytest.raises(ValueError, match=message):
+        next_ids(**constraints)
 
 
 @pytest.mark.parametrize(

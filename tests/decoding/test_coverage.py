@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import SearchState, beam_search
+from keras_transformer.decoding import Constraints, SearchState, beam_search
 from tests.support.exhaustive_search import log_probability, ranked
 from tests.support.step_tables import (
     beam,
@@ -133,5 +133,5 @@ def test_coverage_needs_attention(beta):
             state,
             [3],
             coverage_penalty=off,
-            no_repeat_ngram_size=2,
+            constraints=Constraints(no_repeat_ngram_size=2),
         )

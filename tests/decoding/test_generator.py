@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import Generator, SearchState, beam_search
+from keras_transformer.decoding import Generator
 from keras_transformer.decoding.signatures import SIGNATURES, TOKEN_SIGNATURES
 from keras_transformer.layers import FixedCache
 from tests.support.decoding_runs import (
@@ -165,37 +165,6 @@ def test_a_fixed_cache_gives_the_same_logits(transformer):
             np.testing.assert_allclose(
                 logits, everything[:, position], atol=1e-4
             )
-
-
-def test_a_search_over_fixed_caches_finds_the_same(transformer, generator):
-    source_ids = random_sources(5, seed=4)
-    fixed = functools.partial(FixedCache.empty, length=12)
-
-    @tf.function
-    def search(source_ids):
-        def step(token_ids, position, state):
-            logits, caches, attention = transformer.step(
-                token_ids,
-                position,
-                state.sentence,
-                state.hypothesis,
-                batch=tf.shape(state.sentence["mask"])[0],
-            )
-            return logits, SearchState(state.sentence, caches, attention)
-
-        return beam_search(
-            step,
-            SearchState(*transformer.start(source_ids, fixed)),
-            [12] * 5,
-            num_hypotheses=4,
-        )
-
-    result = search(tf.constant(source_ids))
-    expected = decode(
-        generator.beam, source_ids, num_hypotheses=4, max_length=12
-    )
-    np.testing.assert_array_equal(result.token_ids, expected.token_ids)
-    np.testing.assert_allclose(result.scores, expected.scores, atol=1e-4)
 
 
 def test_ids_outside_the_vocabulary_count_as_unk(generator):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_transformer.decoding import SearchState, greedy_search
 from tests.support.exhaustive_search import plain_greedy
 from tests.support.step_tables import (
+    as_keywords,
     beam,
     greedy,
     padded,
@@ -184,7 +185,10 @@ def test_options_may_be_numbers_or_tensors_in_a_graph_or_not(name):
     if name in OPTIONS:
         options = {name: OPTIONS[name]}
     eager = greedy_search(
-        table_step, SearchState(sentence=tf.constant(tables)), caps, **options
+        table_step,
+        SearchState(sentence=tf.constant(tables)),
+        caps,
+        **as_keywords(options),
     )
     graph = greedy(tables, caps, **options)
     for one, other in zip(eager, graph, strict=True):

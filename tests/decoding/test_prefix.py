@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.decoding import (
+    Constraints,
     SearchState,
     beam_search,
     greedy_search,
@@ -222,7 +223,12 @@ def test_a_start_may_be_a_list_an_array_or_a_tensor():
     state = SearchState(sentence=tf.constant(tables))
     for search in (beam_search, greedy_search):
         results = [
-            search(table_step, state, [5] * 3, target_prefix=prefix)
+            search(
+                table_step,
+                state,
+                [5] * 3,
+                constraints=Constraints(target_prefix=prefix),
+            )
             for prefix in (
                 [[4, 3]],
                 np.array([[4, 3, 0]]),

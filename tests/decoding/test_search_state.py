@@ -7,12 +7,14 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer.decoding import (
+    Constraints,
     SearchState,
     beam_search,
     greedy_search,
-    rows,
+    loop,
 )
-from keras_transformer.decoding.state import loop_shapes, select_rows
+from keras_transformer.decoding.loop import loop_shapes
+from keras_transformer.decoding.search_state import select_rows
 from tests.support.exhaustive_search import log_softmax, penalty
 
 VOCAB_SIZE = 7
@@ -125,7 +127,7 @@ def test_beams_change_their_slots_and_their_state_goes_with_them():
         [9] * 5,
         beam_size=4,
         num_hypotheses=4,
-        min_length=9,
+        constraints=Constraints(min_length=9),
         length_penalty=0.0,
     )
     # The last step saw all but the last id of what was returned alive.
@@ -160,7 +162,7 @@ def test_the_state_of_a_sentence_is_never_copied():
 def test_states_go_with_their_rows_when_others_leave(
     monkeypatch, leave_together
 ):
-    monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
+    monkeypatch.setattr(loop, "LEAVE_TOGETHER", leave_together)
     step = Recorder()
     result = greedy_search(step, step.start(13), CAPS)
     all_ids = result.token_ids.numpy()
@@ -184,7 +186,7 @@ def test_beams_do_not_depend_on_when_rows_leave(monkeypatch, leave_together):
     search, graph = searches()
     # Before the patch, which must not be part of a trace that is kept.
     expected = graph(tf.constant(CAPS), tf.constant(0.6))
-    monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
+    monkeypatch.setattr(loop, "LEAVE_TOGETHER", leave_together)
     step = Recorder()
     result = search(tf.constant(CAPS), 0.6, step)
     assert len({len(call["sentence"]["row"]) for call in step.calls}) > 1

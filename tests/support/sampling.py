@@ -7,6 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses, SearchState, sample
+from keras_transformer.decoding.options import DEFAULTS
+from tests.support.step_tables import as_keywords, option_specs
 
 PRIME = 23159
 # The first digit after the point, to the base PRIME, of some square roots.
@@ -109,7 +111,7 @@ def numpy_sample(
     *,
     target_prefix=(),
     min_length=0,
-    forbidden_ids=(0, 1),
+    forbidden_ids=(),
     no_repeat_ngram_size=0,
     repetition_penalty=1.0,
     **options,
@@ -140,7 +142,7 @@ def numpy_sample(
                     1 / repetition_penalty if better else repetition_penalty
                 )
             known = [each for each in forbidden_ids if each < len(adjusted)]
-            adjusted[[0, *known]] = -np.inf
+            adjusted[[0, 1, *known]] = -np.inf
             if len(ids) + 1 < min_length:
                 adjusted[2] = -np.inf
             for repeating in range(len(adjusted)):
@@ -201,20 +203,6 @@ def history_tables(count, vocab_size=11, histories=13, seed=0, scale=1.5):
     return generator.normal(scale=scale, size=shape).astype("float32")
 
 
-DEFAULTS = {
-    "temperature": 1.0,
-    "top_k": 0,
-    "top_p": 1.0,
-    "target_prefix": ((),),
-    "min_length": 0,
-    "forbidden_ids": (0, 1),
-    "no_repeat_ngram_size": 0,
-    "repetition_penalty": 1.0,
-}
-_FLOATS = ("temperature", "top_p", "repetition_penalty")
-_RANKS = {"target_prefix": 2, "forbidden_ids": 1}
-
-
 def sample_tables(tables, caps, seeds, **options):
     """Runs `sample` in a graph over one table a row.
 
@@ -233,8 +221,10 @@ def sample_tables(tables, caps, seeds, **options):
         np.asarray(caps, "int32"),
         np.asarray(seeds, "int32").reshape(-1, 2),
         **{
-            name: np.asarray(value, "float32" if name in _FLOATS else "int32")
-            for name, value in {**DEFAULTS, **options}.items()
+            name: np.asarray(
+                options.get(name, DEFAULTS[name]), spec.dtype.as_numpy_dtype
+            )
+            for name, spec in option_specs("sample").items()
         },
     )
     return Hypotheses(*[tensor.numpy() for tensor in result])
@@ -246,21 +236,13 @@ def _graph(dtype):
     @tf.function(autograph=False)
     def run(tables, caps, seeds, **options):
         state = SearchState(tables, tf.zeros_like(caps))
-        return sample(step, state, caps, seeds, **options)
+        return sample(step, state, caps, seeds, **as_keywords(options))
 
-    specs = {
-        name: tf.TensorSpec(
-            [None] * _RANKS.get(name, 0),
-            tf.float32 if name in _FLOATS else tf.int32,
-            name,
-        )
-        for name in DEFAULTS
-    }
     return run.get_concrete_function(
         tf.TensorSpec([None] * 3, dtype),
         tf.TensorSpec([None], tf.int32),
         tf.TensorSpec([None, 2], tf.int32),
-        **specs,
+        **option_specs("sample"),
     )
 
 

@@ -6,11 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.decoding import (
+    Constraints,
     Hypotheses,
     SearchState,
     beam_search,
     greedy_search,
 )
+from keras_transformer.decoding.options import DEFAULTS, options_of
 
 IMPOSSIBLE = float("-inf")
 
@@ -92,7 +94,7 @@ def table_step(token_ids, position, state):
     logits, _ = _look_up(tables, token_ids, position)
     _, weights = _look_up(attention, token_ids, position)
     weights = tf.transpose(weights, (0, 2, 1, 3))  # (B, H, K, S)
-    return logits, state._replace(attention=weights)
+    return logits, state, weights
 
 
 def _look_up(tables, token_ids, position):
@@ -107,23 +109,23 @@ def _look_up(tables, token_ids, position):
     return tf.reshape(entries, shape), entries
 
 
-# Name: default, type and rank of each option of the two searches below.
-GREEDY_OPTIONS = {
-    "target_prefix": (np.zeros((1, 0)), tf.int32, 2),
-    "min_length": (0, tf.int32, 0),
-    "forbidden_ids": ((0, 1), tf.int32, 1),
-    "no_repeat_ngram_size": (0, tf.int32, 0),
-    "repetition_penalty": (1.0, tf.float32, 0),
-}
-BEAM_OPTIONS = {
-    "beam_size": (4, tf.int32, 0),
-    "num_hypotheses": (1, tf.int32, 0),
-    "length_penalty": (0.6, tf.float32, 0),
-    "length_penalty_form": (0, tf.int32, 0),
-    "coverage_penalty": (0.0, tf.float32, 0),
-    "early_stopping": (0, tf.int32, 0),
-    **GREEDY_OPTIONS,
-}
+def option_specs(strategy):
+    """Gives the `tf.TensorSpec`s of the options of a search, by name."""
+    return {
+        option.name: tf.TensorSpec(
+            [None] * len(option.shape), option.dtype, option.name
+        )
+        for option in options_of(strategy)
+        if option.name != "max_length"  # Searches take one of each row.
+    }
+
+
+def as_keywords(options):
+    """Puts those of options that are constraints into one `Constraints`."""
+    options = dict(options)
+    names = [name for name in Constraints._fields if name in options]
+    constraints = Constraints(**{name: options.pop(name) for name in names})
+    return {"constraints": constraints, **options}
 
 
 def beam(tables, caps, num_hypotheses=1, attention=None, **options):
@@ -140,12 +142,12 @@ def beam(tables, caps, num_hypotheses=1, attention=None, **options):
         `Hypotheses` of NumPy arrays.
     """
     options["num_hypotheses"] = num_hypotheses
-    return _run(beam_search, BEAM_OPTIONS, tables, caps, attention, options)
+    return _run(beam_search, "beam", tables, caps, attention, options)
 
 
 def greedy(tables, caps, attention=None, **options):
     """Runs `greedy_search` as `beam` does."""
-    return _run(greedy_search, GREEDY_OPTIONS, tables, caps, attention, options)
+    return _run(greedy_search, "greedy", tables, caps, attention, options)
 
 
 def found(result, row=0):
@@ -158,16 +160,16 @@ def found(result, row=0):
     ]
 
 
-def _run(search, known, tables, caps, attention, options):
+def _run(search, strategy, tables, caps, attention, options):
     tables = np.asarray(tables)
     if attention is None:
         attention = np.zeros((*tables.shape[:3], 1, 1))
     tensors = {
-        name: tf.constant(options.pop(name, default), dtype)
-        for name, (default, dtype, _) in known.items()
+        name: tf.constant(options.pop(name, DEFAULTS[name]), spec.dtype)
+        for name, spec in option_specs(strategy).items()
     }
     assert not options, f"unknown options {sorted(options)}"
-    result = _graph(search, tables.dtype.name)(
+    result = _graph(search, strategy, tables.dtype.name)(
         tf.constant(tables),
         tf.constant(attention, tf.float32),
         tf.constant(np.asarray(caps, "int32")),
@@ -178,23 +180,18 @@ def _run(search, known, tables, caps, attention, options):
 
 # One trace serves all tests, because options are tensors.
 @functools.cache
-def _graph(search, dtype):
-    known = BEAM_OPTIONS if search is beam_search else GREEDY_OPTIONS
-
+def _graph(search, strategy, dtype):
     @tf.function(
         input_signature=[
             tf.TensorSpec([None] * 4, dtype),
             tf.TensorSpec([None] * 5, tf.float32),
             tf.TensorSpec([None], tf.int32),
-            {
-                name: tf.TensorSpec([None] * rank, option_dtype)
-                for name, (_, option_dtype, rank) in known.items()
-            },
+            option_specs(strategy),
         ],
         autograph=False,
     )
     def run(tables, attention, caps, options):
         state = SearchState(sentence=(tables, attention))
-        return search(table_step, state, caps, **options)
+        return search(table_step, state, caps, **as_keywords(options))
 
     return run

@@ -1,11 +1,8 @@
-"""The Transformer as a search sees it: a step function and its first state.
-
-The only place that knows both.
-"""
+"""The Transformer as a search sees it: a step function and its first state."""
 
 import tensorflow as tf
 
-from keras_transformer.decoding.state import SearchState
+from keras_transformer.decoding.search_state import SearchState
 from keras_transformer.layers.attention import HIDDEN_SCORE
 
 
@@ -18,7 +15,7 @@ def single_step(transformer, source_ids):
 
     Returns:
         The function `step(token_ids, position, state)` and its first
-        `SearchState`; see `keras_transformer.decoding.state`.
+        `SearchState`; see `keras_transformer.decoding.search_state`.
     """
     sentence, caches = transformer.start(source_ids)
 
@@ -26,7 +23,7 @@ def single_step(transformer, source_ids):
         logits, caches, attention = transformer.step(
             token_ids, position, state.sentence, state.shared
         )
-        return logits, state._replace(shared=caches, attention=attention)
+        return logits, state._replace(shared=caches), attention
 
     return step, SearchState(sentence, shared=caches)
 
@@ -64,7 +61,7 @@ def beam_step(transformer, source_ids, beam_size):
             batch,
             tf.reshape(lineage, [batch, beam_size, -1]),
         )
-        return logits, SearchState(state.sentence, lineage, attention, caches)
+        return logits, SearchState(state.sentence, lineage, caches), attention
 
     nothing = tf.zeros((tf.shape(source_ids)[0], 0))
     return step, SearchState(sentence, hypothesis=nothing, shared=caches)

@@ -1,4 +1,4 @@
-"""The two sets of hypotheses that beam search keeps for each sentence.
+"""The two sets of hypotheses that beam search keeps, and how they change.
 
 Alive hypotheses are extended; finished ones end in eos and never change
 again. As in the paper's authors' own code, there are `K` of each.
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_transformer.decoding.constraints import when
 from keras_transformer.decoding.logits import IMPOSSIBLE
+from keras_transformer.decoding.loop import when
 from keras_transformer.decoding.penalties import coverage_penalty
-from keras_transformer.decoding.state import Hypotheses, count_ids
+from keras_transformer.decoding.search_state import Hypotheses, count_ids
 
 
 class BeamSets(NamedTuple):
@@ -142,7 +142,7 @@ class BeamRules:
             log_probs: float32 `(R, C)`, of candidates for the next id of each
                 alive hypothesis; `C` is at least 2.
             ids: int32 `(R, C)`.
-            attention: float `(B, H, K, S)`, of the step; or () if the model
+            attention: float `(B, H, K, S)`, of the step; or None if the model
                 gives none.
 
         Returns:
@@ -155,49 +155,20 @@ class BeamRules:
         """
         # One for this length, one for the next.
         penalties = self.length_penalty(length + tf.constant([0, 1]))
-        best = self._rank(sets, slots, log_probs, ids)
-        ends = tf.equal(best.token_ids, self.eos_id)
         done = sets.done[:, None]
-
-        alive_log_probs, survivors = tf.math.top_k(
-            tf.where(ends, IMPOSSIBLE, best.log_probs), self.beam_size
-        )
-        alive_log_probs = tf.where(done, sets.alive_log_probs, alive_log_probs)
-
+        best = self._rank(sets, slots, log_probs, ids)
         scores, coverage = self._cover(
             sets, best.log_probs / penalties[0], best.parents, attention
         )
-        # An eos finishes a hypothesis only from among the best K.
-        finishes = slots.may_finish & ends & tf.logical_not(done)
-        finished_scores, finishers = tf.math.top_k(
-            tf.concat(
-                [
-                    sets.finished_scores,
-                    tf.where(finishes, scores, IMPOSSIBLE),
-                ],
-                axis=1,
-            ),
-            self.beam_size,
+        alive_log_probs, survivors = self._survive(sets, done, best)
+        finished_scores, finishers = self._finish(
+            sets, slots, done, best, scores
         )
-
-        # Each new slot is an old one as it was (below 2K), or a candidate.
-        chosen = tf.concat([survivors, finishers], axis=1) + self._offsets
-        chosen = tf.where(done, slots.places, chosen)
-        origins = tf.gather(
-            tf.concat([slots.places, best.parents], axis=1),
-            chosen,
-            batch_dims=1,
+        token_ids, parents = self._reorder(
+            sets, slots, done, best, tf.concat([survivors, finishers], axis=1)
         )
-        new_ids = tf.gather(
-            tf.concat([slots.padding, best.token_ids], axis=1),
-            chosen,
-            batch_dims=1,
-        )
-        parents = tf.gather(origins, slots.alive, axis=1)
         if self._may_cover():
             coverage = tf.gather(coverage, parents, batch_dims=1)
-        token_ids = tf.gather(sets.token_ids, origins, batch_dims=1)
-        token_ids = tf.concat([token_ids, tf.expand_dims(new_ids, 2)], axis=2)
         sets = BeamSets(
             sets.done
             | self._is_done(
@@ -218,17 +189,57 @@ class BeamRules:
             tf.reshape(log_probs, slots.flat_shape), self._num_slots
         )
         ids = tf.gather(tf.reshape(ids, slots.flat_shape), index, batch_dims=1)
-        return _Candidates(best, index // width, ids)
+        ends = tf.equal(ids, self.eos_id)
+        return _Candidates(best, index // width, ids, ends)
+
+    def _survive(self, sets, done, best):
+        """Keeps the best candidates that do not end: alive hypotheses."""
+        log_probs, survivors = tf.math.top_k(
+            tf.where(best.ends, IMPOSSIBLE, best.log_probs), self.beam_size
+        )
+        return tf.where(done, sets.alive_log_probs, log_probs), survivors
+
+    def _finish(self, sets, slots, done, best, scores):
+        """Lets candidates that end compete with those that finished before.
+
+        An eos finishes a hypothesis only from among the best K.
+        """
+        finishes = slots.may_finish & best.ends & tf.logical_not(done)
+        new_scores = tf.where(finishes, scores, IMPOSSIBLE)
+        return tf.math.top_k(
+            tf.concat([sets.finished_scores, new_scores], axis=1),
+            self.beam_size,
+        )
+
+    def _reorder(self, sets, slots, done, best, chosen):
+        """Moves the ids of what was chosen to its slots.
+
+        Each new slot is an old one as it was (below 2K), or a candidate.
+        """
+        chosen = tf.where(done, slots.places, chosen + self._offsets)
+        origins = tf.gather(
+            tf.concat([slots.places, best.parents], axis=1),
+            chosen,
+            batch_dims=1,
+        )
+        new_ids = tf.gather(
+            tf.concat([slots.padding, best.token_ids], axis=1),
+            chosen,
+            batch_dims=1,
+        )
+        token_ids = tf.gather(sets.token_ids, origins, batch_dims=1)
+        token_ids = tf.concat([token_ids, tf.expand_dims(new_ids, 2)], axis=2)
+        return token_ids, tf.gather(origins, slots.alive, axis=1)
 
     def _cover(self, sets, scores, parents, attention):
         """Adds the attention of a step, and what it costs, if anybody asks."""
         if not self._may_cover():
             return scores, sets.coverage
-        if isinstance(attention, tuple):
+        if attention is None:
             raise ValueError(
-                "coverage_penalty needs a step function whose state has "
-                "attention, got coverage_penalty="
-                f"{self.coverage_penalty!r} and no attention"
+                "coverage_penalty needs a step function that gives attention, "
+                f"got coverage_penalty={self.coverage_penalty!r} and no "
+                "attention"
             )
 
         def cover():
@@ -309,3 +320,4 @@ class _Candidates(NamedTuple):
     log_probs: object  # (B, 2K) float32, best first
     parents: object  # (B, 2K) int32, which alive hypothesis each extends
     token_ids: object  # (B, 2K) int32
+    ends: object  # (B, 2K) bool, whether that is eos

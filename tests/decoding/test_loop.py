@@ -8,9 +8,10 @@ from keras_transformer.decoding import (
     SearchState,
     beam_search,
     greedy_search,
-    rows,
+    loop,
 )
 from tests.support.step_tables import (
+    as_keywords,
     padded,
     random_attention,
     random_tables,
@@ -46,7 +47,7 @@ def endless(count):
 
 @pytest.mark.parametrize("leave_together", RUNNING)
 def test_done_sentences_leave_once_they_are_enough(monkeypatch, leave_together):
-    monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
+    monkeypatch.setattr(loop, "LEAVE_TOGETHER", leave_together)
     caps = [7, 1, 12, 4, 9, 2, 13, 6, 3, 11, 8, 5, 10]
     step = Watched()
     result = greedy_search(step, endless(13), caps)
@@ -146,10 +147,10 @@ def test_results_do_not_depend_on_when_rows_leave(monkeypatch, options):
         beam_options["coverage_penalty"] = 0.5
     results = {}
     for leave_together in (1, 3, 8, 1000):
-        monkeypatch.setattr(rows, "LEAVE_TOGETHER", leave_together)
+        monkeypatch.setattr(loop, "LEAVE_TOGETHER", leave_together)
         results[leave_together] = (
-            *greedy_search(table_step, state, caps, **options),
-            *beam_search(table_step, state, caps, **beam_options),
+            *greedy_search(table_step, state, caps, **as_keywords(options)),
+            *beam_search(table_step, state, caps, **as_keywords(beam_options)),
         )
     for result in results.values():
         for one, other in zip(result, results[1], strict=True):
@@ -160,19 +161,3 @@ def test_results_do_not_depend_on_when_rows_leave(monkeypatch, options):
     lengths = results[1][1].numpy()
     assert len(set(lengths.tolist())) > 5
     assert 3 < results[1][3].numpy().sum() < 20
-
-
-def test_a_search_starts_from_the_state_that_a_step_returns():
-    """Attention and all, though only that of the last step counts."""
-    tables = random_tables(3, 4, 6, seed=4)
-    attention = random_attention(3, 4, 6, seed=4)
-    sentence = (tf.constant(tables), tf.constant(attention))
-    plain = SearchState(sentence=sentence)
-    started = plain._replace(attention=tf.zeros((3, 2, 1, 3)))
-    for search in (greedy_search, beam_search):
-        for one, other in zip(
-            search(table_step, started, [4] * 3),
-            search(table_step, plain, [4] * 3),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(one, other)

@@ -1,14 +1,17 @@
 """What a search needs to know of a model: one function and its state.
 
 A search sees a model only as `step(token_ids, position, state)`, which
-returns `(logits, state)`:
+returns `(logits, state)`, or `(logits, state, attention)`:
 
 - `token_ids`: int32 `(R,)`, the last id of each hypothesis, bos at first;
 - `position`: int32 scalar, the position of these ids, 0 for bos;
 - `state`: a `SearchState`; `step` returns one with the same `sentence`, and
   with `hypothesis` and `shared` of the same structure;
 - `logits`: float `(R, V)` for the next id. They need not be normalised; minus
-  infinity means impossible.
+  infinity means impossible;
+- `attention`: float `(B, H, K, S)`, how much each hypothesis attended to each
+  position of the source in this step, by head; 0 on padding. Only a coverage
+  penalty reads it.
 
 `R = B * K` rows are `K` hypotheses for each of `B` sentences; row `b * K + k`
 is hypothesis `k` of sentence `b`. Greedy search and sampling have `K = 1`.
@@ -29,9 +32,6 @@ class SearchState(NamedTuple):
     hypothesis: any nest of tensors `(R, ...)` that follow their hypothesis
         when the search reorders them, such as a cache. When a search starts
         they have `B` rows. An axis that is empty then may grow.
-    attention: float `(B, H, K, S)`, how much each hypothesis attended to
-        each position of the source in this step, by head; 0 on padding. Only
-        a coverage penalty reads it; a model may leave it out.
     shared: any nest of tensors `(B, ...)` that steps change, such as a cache
         that all hypotheses of a sentence write to. Never reordered; an axis
         that is empty at first may grow.
@@ -39,7 +39,6 @@ class SearchState(NamedTuple):
 
     sentence: object = ()
     hypothesis: object = ()
-    attention: object = ()
     shared: object = ()
 
 
@@ -59,6 +58,26 @@ class Hypotheses(NamedTuple):
     lengths: object
     scores: object
     finished: object
+
+
+def take_step(step, token_ids, position, state):
+    """Calls a step function, whichever of the two forms it has.
+
+    Args:
+        step: function as above.
+        token_ids: int32 `(R,)`.
+        position: int32 scalar.
+        state: `SearchState`.
+
+    Returns:
+        Logits, float32 `(R, V)`; `SearchState`; the attention, or None.
+    """
+    logits, state, *attention = step(token_ids, position, state)
+    return (
+        tf.cast(logits, tf.float32),
+        state,
+        attention[0] if attention else None,
+    )
 
 
 def count_ids(token_ids, pad_id, eos_id):
@@ -95,23 +114,3 @@ def select_rows(nest, rows):
     return tf.nest.map_structure(
         lambda tensor: tf.gather(tensor, rows, axis=0), nest
     )
-
-
-def loop_shapes(loop_variables):
-    """Tells `tf.while_loop` which axes may change: the first and empty ones.
-
-    Args:
-        loop_variables: nest of tensors.
-
-    Returns:
-        The same nest of `tf.TensorShape`.
-    """
-
-    def loop_shape(tensor):
-        if tensor.shape.rank in (0, None):
-            return tensor.shape
-        return tf.TensorShape(
-            [None, *(size or None for size in tensor.shape[1:])]
-        )
-
-    return tf.nest.map_structure(loop_shape, loop_variables)

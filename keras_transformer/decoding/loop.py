@@ -3,15 +3,20 @@
 A sentence that is done leaves the running batch, so that it does not cost
 time while others go on. Leaving means to copy what the model keeps of the
 others, so done sentences wait until some can leave together.
+
+What is searched for is told by an object with three methods:
+
+- `prepare(rows)` gives what is the same in all steps until sentences leave;
+- `advance(position, rows, prepared, fixed, state)` takes one step of all
+  running sentences and gives `rows` and `state` anew; those that are done must
+  come out as they went in, but for one more column of ids;
+- `collect(rows)` gives the `Hypotheses` found so far, bos first in each.
 """
 
+import numpy as np
 import tensorflow as tf
 
-from keras_transformer.decoding.state import (
-    SearchState,
-    loop_shapes,
-    select_rows,
-)
+from keras_transformer.decoding.search_state import SearchState, select_rows
 
 # The done sentences leave once they are one in so many of the running ones.
 # More would copy more often, fewer keep more of them
@@ -19,20 +24,14 @@ from keras_transformer.decoding.state import (
 LEAVE_TOGETHER = 8
 
 
-def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
+def run_search(search, rows, fixed, state, pad_id, beam_size=1):
     """Runs a search until every sentence is done.
 
     Args:
-        begin: function `(rows, facts) -> advance`, called whenever sentences
-            have left: what it computes is not computed in every step again.
-            `advance(position, rows, state) -> (rows, state)` is one step of
-            all running sentences; those that are done must come out as they
-            went in, but for one more column of ids.
-        collect: function `(rows) -> Hypotheses`, what was found so far; of
-            each row of `token_ids` the first id is bos.
+        search: the object with `prepare`, `advance` and `collect`.
         rows: `NamedTuple` of tensors `(B, ...)`, what the search keeps; its
             field `done` is bool `(B,)`. All their axes may change.
-        facts: nest of tensors `(B, ...)` that stay the same.
+        fixed: nest of tensors `(B, ...)` that stay the same.
         state: `SearchState`, its `hypothesis` of `B * beam_size` rows.
         pad_id: int.
         beam_size: int or int32 scalar, `K`.
@@ -41,11 +40,11 @@ def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
         `Hypotheses` of all sentences, without bos, as long as the longest.
     """
 
-    def run_segment(position, index, found, rows, facts, state):
+    def run_segment(position, index, found, rows, fixed, state):
         position, rows, state = _run_until_some_are_done(
-            begin(rows, facts), position, rows, state
+            search, position, rows, fixed, state
         )
-        found = _store(found, index, collect(rows), pad_id)
+        found = _store(found, index, search.collect(rows), pad_id)
         stay = tf.cast(tf.where(tf.logical_not(rows.done))[:, 0], tf.int32)
         hypotheses = stay[:, None] * beam_size + tf.range(beam_size)[None, :]
         return (
@@ -53,53 +52,43 @@ def search_rows(begin, collect, rows, facts, state, pad_id, beam_size=1):
             tf.gather(index, stay),
             found,
             select_rows(rows, stay),
-            select_rows(facts, stay),
+            select_rows(fixed, stay),
             SearchState(
                 select_rows(state.sentence, stay),
                 select_rows(state.hypothesis, tf.reshape(hypotheses, (-1,))),
-                shared=select_rows(state.shared, stay),
+                select_rows(state.shared, stay),
             ),
         )
 
-    position = tf.constant(0)
-    # The attention of a step is read in it, and not handed on.
-    state = state._replace(attention=())
-    start = (
-        position,
-        tf.range(tf.size(rows.done)),
-        collect(rows),
-        rows,
-        facts,
-        state,
-    )
+    found = search.collect(rows)
     _, _, found, *_ = tf.while_loop(
         lambda position, index, *_: tf.size(index) > 0,
         run_segment,
-        start,
+        (0, tf.range(tf.size(rows.done)), found, rows, fixed, state),
         shape_invariants=(
             tf.TensorShape([]),
             tf.TensorShape([None]),
-            _free_shapes(start[2]),
+            _free_shapes(found),
             _free_shapes(rows),
-            loop_shapes(facts),
+            loop_shapes(fixed),
             loop_shapes(state),
         ),
     )
     return _trim(found)
 
 
-def _run_until_some_are_done(advance, position, rows, state):
+def _run_until_some_are_done(search, position, rows, fixed, state):
     """Steps until enough sentences are done to be worth their leaving."""
     most = (tf.size(rows.done) - 1) // LEAVE_TOGETHER
+    prepared = search.prepare(rows)
 
     def few_are_done(position, rows, *_):
         return tf.reduce_sum(tf.cast(rows.done, tf.int32)) <= most
 
     def step(position, rows, hypothesis, shared):
-        rows, stepped = advance(
-            position,
-            rows,
-            SearchState(state.sentence, hypothesis, shared=shared),
+        state_now = SearchState(state.sentence, hypothesis, shared)
+        rows, stepped = search.advance(
+            position, rows, prepared, fixed, state_now
         )
         return position + 1, rows, stepped.hypothesis, stepped.shared
 
@@ -114,14 +103,7 @@ def _run_until_some_are_done(advance, position, rows, state):
             loop_shapes(state.shared),
         ),
     )
-    return position, rows, state._replace(hypothesis=hypothesis, shared=shared)
-
-
-def _free_shapes(nest):
-    """Tells `tf.while_loop` that every axis may change."""
-    return tf.nest.map_structure(
-        lambda tensor: tf.TensorShape([None] * tensor.shape.rank), nest
-    )
+    return position, rows, SearchState(state.sentence, hypothesis, shared)
 
 
 def _store(found, index, news, pad_id):
@@ -163,3 +145,37 @@ def _trim(found):
     axis = found.token_ids.shape.rank - 1
     token_ids = tf.gather(found.token_ids, 1 + tf.range(longest), axis=axis)
     return found._replace(token_ids=token_ids)
+
+
+def loop_shapes(loop_variables):
+    """Tells `tf.while_loop` which axes may change: the first and empty ones.
+
+    Args:
+        loop_variables: nest of tensors.
+
+    Returns:
+        The same nest of `tf.TensorShape`.
+    """
+
+    def loop_shape(tensor):
+        if tensor.shape.rank in (0, None):
+            return tensor.shape
+        return tf.TensorShape(
+            [None, *(size or None for size in tensor.shape[1:])]
+        )
+
+    return tf.nest.map_structure(loop_shape, loop_variables)
+
+
+def _free_shapes(nest):
+    """Tells `tf.while_loop` that every axis may change."""
+    return tf.nest.map_structure(
+        lambda tensor: tf.TensorShape([None] * tensor.shape.rank), nest
+    )
+
+
+def when(condition, true_fn, false_fn):
+    """`tf.cond` that does not build what is known not to happen."""
+    if isinstance(condition, (bool, np.bool_)):
+        return true_fn() if condition else false_fn()
+    return tf.cond(condition, true_fn, false_fn)
