@@ -46,6 +46,7 @@ READING_ORDER = [
     "training",
     "text",
     "decoding",
+    "padded_batches",
     "run_folder",
     "translator",
     "exporting",
@@ -118,18 +119,60 @@ def test_training_and_decoding_never_see_each_other():
         assert not any("keras_transformer.training" in n for n in imports(path))
 
 
-def test_search_knows_no_model_but_in_the_generator():
-    models = {
-        "keras_transformer.transformer",
-        "keras_transformer.translator",
-        "keras_transformer.Transformer",
-        "keras_transformer.Translator",
+def knows_a_model(path):
+    """Whether a file imports Keras or the layers, or names a Transformer."""
+    names = {
+        getattr(node, "id", None) or getattr(node, "arg", None)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, (ast.Name, ast.arg))
     }
-    paths = of_room("decoding")
-    assert "generator.py" in [path.name for path in paths]
-    for path in paths:
-        if path.name != "generator.py":
-            assert not [n for n in imports(path) if within(n, models)], path
+    models = {
+        "keras",
+        "keras_transformer.layers",
+        "keras_transformer.transformer",
+    }
+    return bool({"transformer", "model"} & names) or any(
+        within(name, models) for name in imports(path)
+    )
+
+
+def test_two_files_of_decoding_know_a_model_and_no_search_does():
+    knowing = {p.name for p in of_room("decoding") if knows_a_model(p)}
+    assert knowing == {"transformer_step.py", "generator.py"}
+
+
+# In the order in which decoding is read: each may import those before it.
+DECODING_ORDER = [
+    "options",
+    "option_checks",
+    "signatures",
+    "search_state",
+    "loop",
+    "logits",
+    "prefix",
+    "constraints",
+    "one_hypothesis",
+    "greedy",
+    "noise",
+    "sampling",
+    "penalties",
+    "beam_rules",
+    "beam",
+    "transformer_step",
+    "generator",
+]
+
+
+@pytest.mark.parametrize("path", of_room("decoding"), ids=identity)
+def test_decoding_is_read_in_the_order_of_its_imports(path):
+    if path.stem == "__init__":
+        return
+    place = DECODING_ORDER.index(path.stem)
+    later = {
+        f"keras_transformer.decoding.{name}"
+        for name in DECODING_ORDER[place + 1 :]
+    }
+    assert [n for n in imports(path) if within(n, later)] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=identity)
