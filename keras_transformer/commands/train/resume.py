@@ -74,15 +74,9 @@ class Progress:
                 new,
             )
         _logger.info("going on from %s", checkpoint)
-        return cls(
-            folder,
-            checkpoint,
-            translator,
-            before["epoch"],
-            before["history"],
-            before["stopped"],
-            before["minutes"],
-        )
+        done = ("epoch", "history", "stopped", "minutes")
+        reached = {name: before[name] for name in done}
+        return cls(folder, checkpoint, translator, **reached)
 
 
 def checkpoint_folder(output):
