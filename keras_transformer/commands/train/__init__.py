@@ -62,11 +62,8 @@ def run(arguments, output):
 
     def save(path, reached, **options):
         minutes = progress.minutes + (time.monotonic() - started) / 60
-        translator.training = {
-            **facts,
-            **reached,
-            "minutes": round(minutes, 2),
-        }
+        timed = {**reached, "minutes": round(minutes, 2)}
+        translator.training = {**facts, **timed}
         translator.save(path, **options)
 
     data = make_data(translator, corpus, valid, **given(make_data))

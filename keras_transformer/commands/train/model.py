@@ -66,9 +66,7 @@ def _load(start, *, dropout, mixed_precision):
     transformer = Transformer.from_config(config)
     transformer.set_weights(saved.transformer.get_weights())
     _logger.info(
-        "starting from %s, %d parameters",
-        start,
-        transformer.count_params(),
+        "starting from %s, %d parameters", start, transformer.count_params()
     )
     return Translator(
         transformer, saved.source_tokenizer, saved.target_tokenizer

@@ -69,9 +69,7 @@ class Progress:
             _logger.warning(
                 "the checkpoints were written with %s %s, this is %s: the "
                 "weights may come out otherwise",
-                name,
-                old,
-                new,
+                *(name, old, new),
             )
         _logger.info("going on from %s", checkpoint)
         done = ("epoch", "history", "stopped", "minutes")
