@@ -1,8 +1,9 @@
 """The Transformer of "Attention Is All You Need" in Keras 3.
 
 Reading order is import order: layers, transformer, training (Keras alone);
-then text, decoding, translator, exporting (TensorFlow). What needs TensorFlow
-is imported when it is first used, so that the first three work without it.
+then text (TensorFlow for tensors alone), decoding, translator, exporting
+(TensorFlow). These are imported when they are first used, so that the others
+work without it.
 """
 
 import importlib
@@ -21,7 +22,7 @@ from keras_transformer.training import (
 from keras_transformer.transformer import BASE, BIG, TINY, Transformer
 from keras_transformer.version import __version__ as __version__
 
-_NEEDS_TENSORFLOW = {
+_LAZY = {
     "BatchPlan": "text",
     "ParallelCorpus": "text",
     "Tokenizer": "text",
@@ -74,9 +75,9 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name not in _NEEDS_TENSORFLOW:
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_NEEDS_TENSORFLOW[name]}")
+    module = importlib.import_module(f"{__name__}.{_LAZY[name]}")
     return getattr(module, name)
 
 

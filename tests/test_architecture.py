@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 import keras_transformer
+import keras_transformer.decoding
+import keras_transformer.exporting
 import keras_transformer.layers
+import keras_transformer.text
 import keras_transformer.training
 
 ROOT = Path(keras_transformer.__file__).parent
@@ -184,6 +187,14 @@ def test_reading_order_is_import_order(path):
     assert [n for n in imports(path) if within(n, later)] == []
 
 
+def test_readme_tells_the_reading_order():
+    readme = (ROOT.parent / "README.md").read_text("utf-8")
+    _, _, section = readme.partition("\n## Reading order\n")
+    rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", section, re.M)
+    assert len(rows) >= 8
+    assert rows == [name for name in READING_ORDER if name in rows]
+
+
 @pytest.mark.parametrize("path", FILES, ids=identity)
 def test_file_is_short_enough_to_read(path):
     text = path.read_text("utf-8")
@@ -220,6 +231,9 @@ def test_unknown_name_is_an_attribute_error():
         keras_transformer,
         keras_transformer.layers,
         keras_transformer.training,
+        keras_transformer.text,
+        keras_transformer.decoding,
+        keras_transformer.exporting,
     ],
     ids=lambda module: module.__name__,
 )
@@ -245,6 +259,11 @@ import keras_transformer
 assert keras.backend.backend() == "jax"
 keras_transformer.Transformer(
     11, num_layers=1, d_model=8, num_heads=2, d_ff=16)
+corpus = keras_transformer.ParallelCorpus(["one two"], ["eins zwei"])
+tokenizer = keras_transformer.Tokenizer.train_from_lines(
+    [*corpus.source, *corpus.target], 274)
+assert tokenizer.detokenize(tokenizer.tokenize(corpus.source)) == ["one two"]
+assert len(keras_transformer.BatchPlan(corpus, tokenizer)) == 1
 assert not [n for n in sys.modules if n.split(".")[0] == "tensorflow"]
 try:
     keras_transformer.beam_search

@@ -132,6 +132,25 @@ def test_checkpoints_are_models_to_use(interrupted, tmp_path):
     assert len(translator.translate(["one two", ""])) == 2
 
 
+def test_checkpoints_keep_the_settings_that_older_ones_have(
+    interrupted, tmp_path
+):
+    # One more or less, and no checkpoint written before would go on.
+    settings = (
+        "average batch_tokens bleu_every bleu_tokenize bpe_dropout d_ff "
+        "d_model decay dropout ema epochs factor label_smoothing max_length "
+        "mixed_precision model_type norm_first num_heads num_layers patience "
+        "peak_rate seed select separate_vocabularies size source "
+        "source_tokenizer start steps_per_epoch steps_per_update target "
+        "target_tokenizer tsv tying valid_source valid_target valid_tsv "
+        "vocab_size warmup_steps"
+    )
+    last = latest_checkpoint(tmp_path / "run.checkpoints")
+    kept = Translator.load(last).training["settings"]
+    assert sorted(kept) == settings.split()
+    assert kept["size"] == "tiny" and kept["model_type"] is None
+
+
 def test_a_finished_training_is_only_saved(
     interrupted, tmp_path, capsys, monkeypatch
 ):

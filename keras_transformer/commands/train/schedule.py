@@ -38,47 +38,49 @@ def add_schedule(group):
     )
 
 
-def make_schedule(arguments, d_model, steps_per_epoch):
-    """Makes the schedule that the arguments ask for.
+def make_schedule(
+    d_model,
+    steps,
+    *,
+    epochs,
+    steps_per_update,
+    size,
+    warmup_steps,
+    peak_rate,
+    factor,
+    decay,
+):
+    """Makes the Keras `LearningRateSchedule` of these settings.
 
-    Args:
-        arguments: those of the command.
-        d_model: int, of the model.
-        steps_per_epoch: int, batches.
-
-    Returns:
-        A Keras `LearningRateSchedule`.
+    An epoch has so many `steps`, which are batches. A `size` of None is that
+    of a model to start from.
 
     Raises:
-        ValueError: if an argument is out of range.
+        ValueError: if one is out of range.
     """
-    warmup_steps, peak_rate, factor = (
-        getattr(arguments, name)
-        for name in ("warmup_steps", "peak_rate", "factor")
-    )
     if warmup_steps is None:
-        warmup_steps = _WARMUP_STEPS[arguments.size or "tiny"]
+        warmup_steps = _WARMUP_STEPS[size or "tiny"]
     if peak_rate is None and factor is None:
-        if arguments.size == "tiny":
+        if size == "tiny":
             peak_rate = _TINY_PEAK_RATE
         else:
             factor = 1.0
     if factor is None:
         schedule = WarmupSchedule.from_peak(
-            peak_rate, d_model, warmup_steps, arguments.steps_per_update
+            peak_rate, d_model, warmup_steps, steps_per_update
         )
     else:
         schedule = WarmupSchedule(
-            d_model, warmup_steps, factor, arguments.steps_per_update
+            d_model, warmup_steps, factor, steps_per_update
         )
-    if arguments.decay == "inverse-sqrt":
+    if decay == "inverse-sqrt":
         return schedule
-    warmup = warmup_steps * arguments.steps_per_update  # In batches.
-    total = arguments.epochs * steps_per_epoch
+    warmup = warmup_steps * steps_per_update  # In batches.
+    total = epochs * steps
     if total <= warmup:
         raise ValueError(
             f"--decay cosine needs more updates than --warmup-steps "
-            f"{warmup_steps}, got {total // arguments.steps_per_update}"
+            f"{warmup_steps}, got {total // steps_per_update}"
         )
     return keras.optimizers.schedules.CosineDecay(
         0.0,

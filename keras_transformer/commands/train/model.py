@@ -2,12 +2,16 @@
 
 import logging
 
-from keras_transformer import transformer as sizes
-from keras_transformer.commands.train_arguments import MODEL_OPTIONS
+from keras_transformer.commands.train.arguments import (
+    MODEL_OPTIONS,
+    keywords,
+)
 from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.text import Tokenizer
+from keras_transformer.transformer import BASE, BIG, TINY, Transformer
 from keras_transformer.translator import Translator
 
+_SIZES = {"tiny": TINY, "base": BASE, "big": BIG}
 _VOCAB_SIZE = 10_000
 # What a saved model has already. Its dropout may be another.
 _DECIDED = (
@@ -19,11 +23,11 @@ _DECIDED = (
 _logger = logging.getLogger(__name__)
 
 
-def make_translator(arguments, corpus):
+def make_translator(settings, corpus):
     """Loads the model to start from, or makes an untrained one.
 
     Args:
-        arguments: those of the command.
+        settings: dict, see `settings_of`.
         corpus: `ParallelCorpus` to learn tokenizers from.
 
     Returns:
@@ -32,61 +36,71 @@ def make_translator(arguments, corpus):
     Raises:
         ValueError: if a file or an argument does not fit.
     """
-    if arguments.start is None:
-        tokenizers = make_tokenizers(arguments, corpus)
-        return Translator(make_transformer(arguments, *tokenizers), *tokenizers)
+    start = settings["start"]
+    if start is None:
+        tokenizers = make_tokenizers(
+            corpus, **keywords(settings, make_tokenizers)
+        )
+        transformer = make_transformer(
+            *tokenizers,
+            **keywords(settings, make_transformer),
+            **{name: settings[name] for name in MODEL_OPTIONS},
+        )
+        return Translator(transformer, *tokenizers)
     for name in _DECIDED:
-        if getattr(arguments, name) not in (None, False):
+        if settings[name] not in (None, False):
             raise ValueError(
                 f"--{name.replace('_', '-')} is decided by the model of "
-                f"--from {arguments.start}; expected one of the two"
+                f"--from {start}; expected one of the two"
             )
-    saved = Translator.load(arguments.start)
+    return _load(start, **keywords(settings, _load))
+
+
+def _load(start, *, dropout, mixed_precision):
+    saved = Translator.load(start)
     config = saved.transformer.get_config()
-    if arguments.dropout is not None:
-        config["dropout"] = arguments.dropout
-    if arguments.mixed_precision:
+    if dropout is not None:
+        config["dropout"] = dropout
+    if mixed_precision:
         config["dtype"] = "mixed_bfloat16"
-    transformer = sizes.Transformer.from_config(config)
+    transformer = Transformer.from_config(config)
     transformer.set_weights(saved.transformer.get_weights())
     _logger.info(
-        "starting from %s, %d parameters",
-        arguments.start,
-        transformer.count_params(),
+        "starting from %s, %d parameters", start, transformer.count_params()
     )
     return Translator(
         transformer, saved.source_tokenizer, saved.target_tokenizer
     )
 
 
-def make_tokenizers(arguments, corpus):
+def make_tokenizers(
+    corpus,
+    *,
+    vocab_size,
+    model_type,
+    separate_vocabularies,
+    source_tokenizer,
+    target_tokenizer,
+):
     """Loads or learns the tokenizers.
-
-    Args:
-        arguments: those of the command.
-        corpus: `ParallelCorpus` to learn from.
 
     Returns:
         Source and target `Tokenizer`, one object if they are the same.
 
     Raises:
-        ValueError: if a file or an argument does not fit.
+        ValueError: if a file or a setting does not fit.
     """
-    if arguments.source_tokenizer:
-        paths = [arguments.source_tokenizer, arguments.target_tokenizer]
-        source, target = (_load_tokenizer(path or paths[0]) for path in paths)
+    if source_tokenizer:
+        source = _load_tokenizer(source_tokenizer)
+        target = _load_tokenizer(target_tokenizer or source_tokenizer)
         same = source.model_proto == target.model_proto
         return source, source if same else target
     options = {
-        "vocab_size": (
-            _VOCAB_SIZE
-            if arguments.vocab_size is None
-            else arguments.vocab_size
-        ),
-        "model_type": arguments.model_type or "bpe",
+        "vocab_size": _VOCAB_SIZE if vocab_size is None else vocab_size,
+        "model_type": model_type or "bpe",
     }
     _logger.info("learning the vocabulary")
-    if arguments.separate_vocabularies:
+    if separate_vocabularies:
         return tuple(
             Tokenizer.train_from_lines(lines, **options)
             for lines in (corpus.source, corpus.target)
@@ -107,24 +121,26 @@ def _load_tokenizer(path):
     return tokenizer
 
 
-def make_transformer(arguments, source_tokenizer, target_tokenizer):
-    """Makes the `Transformer` whose ids are those of the tokenizers."""
+def make_transformer(
+    source_tokenizer, target_tokenizer, *, size, mixed_precision, **replaced
+):
+    """Makes the `Transformer` whose ids are those of the tokenizers.
+
+    What is `replaced` and not None takes the place of what `size` says.
+    """
     shared = source_tokenizer is target_tokenizer
-    if arguments.tying == "all" and not shared:
+    if replaced["tying"] == "all" and not shared:
         raise ValueError(
             "--tying all needs one vocabulary for both languages; expected "
             "target or none"
         )
-    options = dict(getattr(sizes, arguments.size.upper()))
-    for name in MODEL_OPTIONS:
-        if getattr(arguments, name) is not None:
-            options[name] = getattr(arguments, name)
-    options.setdefault("tying", "all" if shared else "target")
+    options = {"tying": "all" if shared else "target", **_SIZES[size]}
+    options.update({n: v for n, v in replaced.items() if v is not None})
     for name in SPECIAL_IDS:
         options[name] = getattr(target_tokenizer, name)
-    if arguments.mixed_precision:
+    if mixed_precision:
         options["dtype"] = "mixed_bfloat16"
-    transformer = sizes.Transformer(
+    transformer = Transformer(
         source_tokenizer.vocab_size, target_tokenizer.vocab_size, **options
     )
     _logger.info("the model has %d parameters", transformer.count_params())

@@ -69,20 +69,12 @@ class Progress:
             _logger.warning(
                 "the checkpoints were written with %s %s, this is %s: the "
                 "weights may come out otherwise",
-                name,
-                old,
-                new,
+                *(name, old, new),
             )
         _logger.info("going on from %s", checkpoint)
-        return cls(
-            folder,
-            checkpoint,
-            translator,
-            before["epoch"],
-            before["history"],
-            before["stopped"],
-            before["minutes"],
-        )
+        done = ("epoch", "history", "stopped", "minutes")
+        reached = {name: before[name] for name in done}
+        return cls(folder, checkpoint, translator, **reached)
 
 
 def checkpoint_folder(output):

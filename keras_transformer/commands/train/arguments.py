@@ -1,9 +1,11 @@
 """The arguments of `keras-transformer train`."""
 
+import inspect
+
 from sacrebleu.metrics import BLEU
 
 from keras_transformer.commands.arguments import add_corpus
-from keras_transformer.commands.train_schedule import add_schedule
+from keras_transformer.commands.train.schedule import add_schedule
 
 # Arguments that replace what --size says, by their names in `Transformer`.
 MODEL_OPTIONS = (
@@ -15,6 +17,21 @@ MODEL_OPTIONS = (
     "norm_first",
     "tying",
 )
+
+
+def settings_of(arguments):
+    """Gives what argparse found as a dict, with the size of a new model."""
+    size = arguments.size or (None if arguments.start else "tiny")
+    return {**vars(arguments), "size": size}
+
+
+def keywords(settings, function):
+    """Gives those settings that a function takes as keywords only."""
+    return {
+        name: settings[name]
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
 
 
 def add_parser(subparsers):

@@ -5,7 +5,8 @@ import importlib.util
 
 def check(arguments):
     """Raises ValueError for what would be ignored, or found out late."""
-    if arguments.start and arguments.peak_rate is arguments.factor is None:
+    rates = arguments.peak_rate, arguments.factor
+    if arguments.start and rates == (None, None):
         raise ValueError(
             f"--from {arguments.start} begins a new schedule; expected "
             "--peak-rate or --factor too"
