@@ -1,0 +1,85 @@
+"""What every export goes through, and what an entry of `FORMATS` says."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from keras_transformer.exporting.parity.check import (
+    check_parity,
+    require_parity,
+)
+from keras_transformer.exporting.precision import float32_translator
+from keras_transformer.folders import new_folder, write_checksums
+
+
+class Option(NamedTuple):
+    """An argument of an export's function, as a flag of the command.
+
+    name: str, of the argument.
+    default: its default.
+    flag: str.
+    keywords: dict, what else `argparse` is told of the flag.
+    """
+
+    name: str
+    default: Any
+    flag: str
+    keywords: dict
+
+
+class Format(NamedTuple):
+    """A format to export to.
+
+    export: function `(translator, folder, **options)` that gives a report.
+    require: function that raises ImportError if a package is missing.
+    check: function `(translator, **options)` that raises ValueError if the
+        format cannot carry them.
+    options: tuple of `Option`.
+    by_default: bool, whether the command writes it if it is told no format.
+    """
+
+    export: Callable
+    require: Callable = lambda: None
+    check: Callable = lambda translator, **options: None
+    options: tuple = ()
+    by_default: bool = False
+
+
+def write_export(
+    translator,
+    folder,
+    runner,
+    write,
+    sentences=None,
+    copy=float32_translator,
+    insist=True,
+):
+    """Writes an export beside, compares its answers and renames it.
+
+    Args:
+        translator: `Translator`.
+        folder: where to.
+        runner: `Runner` that answers with the export.
+        write: function `(translator, folder)` that writes the files and gives
+            the names of the signatures that they hold.
+        sentences: list of str to compare with; by default those kept with the
+            run.
+        copy: function of a `Translator` that gives the one to write and to
+            compare with.
+        insist: bool, whether every sentence must be equal.
+
+    Returns:
+        The report of `check_parity`.
+
+    Raises:
+        ValueError: if `folder` exists.
+        ParityError: if the export does not answer as the copy does. Then, as
+            after any other error, nothing is left behind.
+    """
+    with new_folder(folder) as beside:
+        translator = copy(translator)
+        signatures = write(translator, beside)
+        write_checksums(beside)
+        report = check_parity(translator, beside, runner, signatures, sentences)
+        if insist:
+            require_parity(report, runner.name)
+    return report
