@@ -22,10 +22,9 @@ from keras_transformer.exporting.onnx.loops import (
     take_out_variables,
 )
 from keras_transformer.exporting.onnx.simplify import (
-    _int32_values,
-    _Part,
     fuse_norms,
     merge,
+    simplify,
 )
 from keras_transformer.exporting.onnx.small import shrink
 
@@ -185,16 +184,10 @@ def simplify_until_stable(graph):
     """Computes nothing twice, and nothing in a loop that never changes."""
     # What is new gets a number, the same ones in every process.
     numbers = itertools.count()
-    dims = {
-        tensor.name: tensor.dims
-        for part in graphs_of(graph)
-        for tensor in part.initializer
-    }
     sizes = None
     while sizes != (sizes := [len(part.node) for part in graphs_of(graph)]):
-        known = _int32_values(graph)
+        simplify(graph)
         for part in graphs_of(graph):
-            _Part(part, known, dims, numbers).simplify()
             merge(part)
         remove_unused(graph)
         take_out_nodes(graph, numbers)

@@ -137,13 +137,21 @@ def _take_invariants(body, graph, numbers, inside=frozenset(), constants=None):
 def pack_weights(graph):
     """Lets each inner graph have the weights of its products as constants.
 
+    When ONNX Runtime loads a graph, it reorders constant weights for its
+    products; but not what a loop in a loop reads from outside of both: that it
+    would reorder in every step. The weights cannot be stored in the loop: ONNX
+    Runtime for the web does not find those of loops in a file. So the loop
+    reads each through a Reshape to the shape it has. Runtimes compute that
+    once, while loading, and the result is a constant of the loop. It costs
+    memory: a copy of these weights.
+
     Args:
         graph: `onnx.GraphProto`, in which no name stands for two values; those
             within it are changed in place.
     """
     weights = {t.name for t in graph.initializer if len(t.dims) == 2}
     weights -= {value.name for value in graph.input}  # A caller may feed those.
-    for node in graph.node:  # What `onnx_small` has made of weights.
+    for node in graph.node:  # What `shrink` has made of weights.
         if node.op_type in ("Cast", "Transpose") and node.input[0] in weights:
             weights.update(node.output)
     # Inner ones first, since the outer ones copy them.
@@ -166,7 +174,7 @@ def _bring_in(body, weights, prefix):
                 )
         nodes.append(node)
     if found:
-        # A 0 keeps an axis as it is.
+        # A 0 keeps an axis as it is, unless `keep_empty_axes` comes after.
         zeros = np.zeros(2, np.int64)
         body.initializer.append(numpy_helper.from_array(zeros, shape))
         set_nodes(body, nodes)
