@@ -59,15 +59,8 @@ RUNTIMES = {
         not_asked=dict.fromkeys(TOKEN_SIGNATURES, "asked of onnxruntime"),
         packages=(*ONNX.packages, "onnxruntime-extensions>=0.15,<1"),
     ),
-    "node": Runner(
-        "node", "onnx", program=HERE / "parity_node.mjs", interpreter="node"
-    ),
-    "browser": Runner(
-        "browser",
-        "page",
-        program=HERE / "parity_browser.mjs",
-        interpreter="node",
-    ),
+    "node": Runner("node", ("node", HERE / "parity_node.mjs"), "onnx"),
+    "browser": Runner("browser", ("node", HERE / "parity_browser.mjs"), "page"),
     **{
         name: runner
         for name, runner in RUNNERS.items()
@@ -79,7 +72,7 @@ COUNT = 100
 
 def missing(name):
     """Says why a runtime cannot be asked here, or gives None."""
-    if RUNTIMES[name].interpreter != "node":
+    if RUNTIMES[name].command[0] != "node":
         return None
     if not shutil.which("node"):
         return "Node is not installed"
@@ -133,7 +126,7 @@ def ask(name, exports, questioner_of, sentences, environments):
     runner = RUNTIMES[name]
     if runner.packages:
         python = environment(environments / name, runner.packages)
-        runner = runner._replace(interpreter=python)
+        runner = runner._replace(command=(python, *runner.command[1:]))
     return compare(
         questioner_of(tuple(runner.askable(exports.translator, sentences))),
         exports[runner.reads],

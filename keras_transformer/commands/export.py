@@ -34,9 +34,14 @@ def add_parser(subparsers):
         metavar="FORMAT",
         help=f"of {', '.join(FORMATS)}; default {' '.join(_DEFAULT)}",
     )
-    for each in FORMATS.values():
-        for name, default, flag, keywords in each.options:
-            parser.add_argument(flag, dest=name, default=default, **keywords)
+    options = {
+        name: [
+            parser.add_argument(flag, **keywords)
+            for flag, keywords in entry.flags.items()
+        ]
+        for name, entry in FORMATS.items()
+    }
+    parser.set_defaults(options=options)
     return parser
 
 
@@ -46,7 +51,7 @@ def run(arguments, output):
     folders = {name: pathlib.Path(arguments.output, name) for name in formats}
     for folder in folders.values():
         refuse_existing(folder)
-    options = {name: _options(name, arguments, formats) for name in FORMATS}
+    options = {name: _given(name, arguments, formats) for name in FORMATS}
     # What cannot be is said before the first export, not after it.
     for name in formats:
         FORMATS[name].require()
@@ -62,22 +67,22 @@ def run(arguments, output):
         print(json.dumps(result, ensure_ascii=False), file=output, flush=True)
 
 
-def _options(name, arguments, formats):
+def _given(name, arguments, formats):
     """Gives the options of a format that are not as by default.
 
     Raises:
         ValueError: if there are any, but the format is not asked for.
     """
     given = {}
-    for option in FORMATS[name].options:
-        value = getattr(arguments, option.name)
+    for option in arguments.options[name]:
+        value = getattr(arguments, option.dest)
         if value == option.default:
             continue
-        given[option.name] = value
+        given[option.dest] = value
         if name not in formats:
-            shown = option.flag
-            if not isinstance(value, bool):
-                shown += f" {value}"
+            flag = option.option_strings[0]
+            # A flag without a value has a bool.
+            shown = flag if isinstance(value, bool) else f"{flag} {value}"
             raise ValueError(
                 f"{shown} is for --to {name}, got --to {' '.join(formats)}"
             )

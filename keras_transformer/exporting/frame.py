@@ -1,7 +1,7 @@
 """What every export goes through, and what an entry of `FORMATS` says."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras_transformer.exporting.parity.check import (
     check_parity,
@@ -11,21 +11,6 @@ from keras_transformer.exporting.precision import float32_translator
 from keras_transformer.folders import new_folder, write_checksums
 
 
-class Option(NamedTuple):
-    """An argument of an export's function, as a flag of the command.
-
-    name: str, of the argument.
-    default: its default.
-    flag: str.
-    keywords: dict, what else `argparse` is told of the flag.
-    """
-
-    name: str
-    default: Any
-    flag: str
-    keywords: dict
-
-
 class Format(NamedTuple):
     """A format to export to.
 
@@ -33,14 +18,15 @@ class Format(NamedTuple):
     require: function that raises ImportError if a package is missing.
     check: function `(translator, **options)` that raises ValueError if the
         format cannot carry them.
-    options: tuple of `Option`.
+    flags: dict of flags of the command to what `argparse` is told of each;
+        what they are stored as (`dest`) is an option of `export`.
     by_default: bool, whether the command writes it if it is told no format.
     """
 
     export: Callable
     require: Callable = lambda: None
     check: Callable = lambda translator, **options: None
-    options: tuple = ()
+    flags: dict = {}
     by_default: bool = False
 
 
@@ -61,10 +47,8 @@ def write_export(
         runner: `Runner` that answers with the export.
         write: function `(translator, folder)` that writes the files and gives
             the names of the signatures that they hold.
-        sentences: list of str to compare with; by default those kept with the
-            run.
-        copy: function of a `Translator` that gives the one to write and to
-            compare with.
+        sentences: list of str to compare with; None for those of the run.
+        copy: function of a `Translator` that gives the one to export.
         insist: bool, whether every sentence must be equal.
 
     Returns:

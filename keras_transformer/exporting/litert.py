@@ -4,10 +4,7 @@ import tempfile
 
 import tensorflow as tf
 
-from keras_transformer.decoding.signatures import (
-    SIGNATURES,
-    TOKEN_SIGNATURES,
-)
+from keras_transformer.decoding.signatures import SIGNATURES, TOKEN_SIGNATURES
 from keras_transformer.exporting.frame import write_export
 from keras_transformer.exporting.metadata import write_metadata
 from keras_transformer.exporting.parity.runners import RUNNERS

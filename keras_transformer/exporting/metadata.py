@@ -65,13 +65,7 @@ def write_metadata(translator, folder, signatures):
 
 
 def write_facts(translator, folder, facts):
-    """Writes facts as `metadata.json`, and the tokenizer models.
-
-    Args:
-        translator: `Translator`.
-        folder: `pathlib.Path`, made if need be.
-        facts: dict that JSON can hold.
-    """
+    """Writes a dict as `metadata.json`, and the tokenizer models."""
     folder.mkdir(exist_ok=True)
     (folder / METADATA).write_text(
         json.dumps(facts, indent=2) + "\n", encoding="utf-8"

@@ -1,6 +1,6 @@
 """The Translator as ONNX graphs, for all that can be said without onnx."""
 
-from keras_transformer.exporting.frame import Option, write_export
+from keras_transformer.exporting.frame import write_export
 from keras_transformer.exporting.metadata import write_metadata
 from keras_transformer.exporting.parity.runners import RUNNERS
 from keras_transformer.exporting.precision import (
@@ -8,22 +8,18 @@ from keras_transformer.exporting.precision import (
     rounded_translator,
 )
 from keras_transformer.exporting.tokenizer_json import (
-    check_tokenizer,
+    tokenizer_json,
     write_tokenizer_json,
 )
 
 PRECISIONS = ("float32", "float16", "int8")
-OPTIONS = (
-    Option(
-        "precision",
-        PRECISIONS[0],
-        "--precision",
-        {
-            "choices": PRECISIONS,
-            "help": "of the weights of ONNX: %(choices)s; default %(default)s",
-        },
-    ),
-)
+FLAGS = {
+    "--precision": {
+        "choices": PRECISIONS,
+        "default": PRECISIONS[0],
+        "help": "of the weights of ONNX: %(choices)s; default %(default)s",
+    }
+}
 
 
 def export_onnx(translator, folder, sentences=None, precision="float32"):
@@ -78,10 +74,8 @@ def export_onnx(translator, folder, sentences=None, precision="float32"):
         signatures = write_graphs(translator, folder, precision)
         write_metadata(translator, folder, signatures)
         for side in ("source", "target"):
-            write_tokenizer_json(
-                getattr(translator, f"{side}_tokenizer"),
-                folder / f"{side}_tokenizer.json",
-            )
+            tokenizer = getattr(translator, f"{side}_tokenizer")
+            write_tokenizer_json(tokenizer, folder / f"{side}_tokenizer.json")
         return signatures
 
     return write_export(
@@ -110,20 +104,11 @@ def require_onnx():
 
 
 def check_onnx(translator, precision="float32"):
-    """Refuses what the folder cannot hold.
-
-    Args:
-        translator: `Translator`.
-        precision: as of `export_onnx`.
-
-    Raises:
-        ValueError: if `precision` is none, or `tokenizer.json` cannot hold a
-            tokenizer.
-    """
+    """Raises ValueError for a precision or a tokenizer that cannot be held."""
     if precision not in PRECISIONS:
         raise ValueError(
             f"precision must be one of {PRECISIONS}, got "
             f"precision={precision!r}"
         )
-    check_tokenizer(translator.source_tokenizer)
-    check_tokenizer(translator.target_tokenizer)
+    for side in ("source", "target"):
+        tokenizer_json(getattr(translator, f"{side}_tokenizer").model_proto)

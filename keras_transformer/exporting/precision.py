@@ -5,14 +5,7 @@ from keras_transformer.translator import Translator
 
 
 def float32_translator(translator):
-    """Gives the translator, or a float32 copy if it computes otherwise.
-
-    Args:
-        translator: `Translator`.
-
-    Returns:
-        `Translator` whose model has the dtype policy float32.
-    """
+    """Gives the translator, or a float32 copy if it computes otherwise."""
     transformer = translator.transformer
     if transformer.dtype_policy.name == "float32":
         return translator
@@ -20,21 +13,13 @@ def float32_translator(translator):
 
 
 def rounded_translator(translator):
-    """Gives a copy in float32 whose matrices are rounded to float16.
-
-    Args:
-        translator: `Translator`.
-
-    Returns:
-        `Translator`.
-    """
+    """Gives a copy in float32 whose matrices are rounded to float16."""
+    weights = translator.transformer.get_weights()
     return _copy(
         translator,
         [
-            weight.astype("float16").astype("float32")
-            if weight.ndim > 1
-            else weight
-            for weight in translator.transformer.get_weights()
+            w.astype("float16").astype("float32") if w.ndim > 1 else w
+            for w in weights
         ],
     )
 

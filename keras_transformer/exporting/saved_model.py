@@ -7,22 +7,18 @@ from keras_transformer.decoding.signatures import (
     TOKEN_SIGNATURES,
     as_function,
 )
-from keras_transformer.exporting.frame import Option, write_export
+from keras_transformer.exporting.frame import write_export
 from keras_transformer.exporting.metadata import write_metadata
 from keras_transformer.exporting.parity.runners import RUNNERS
 
-OPTIONS = (
-    Option(
-        "text",
-        True,
-        "--no-text",
-        {
-            "action": "store_false",
-            "help": "leave `translate` out of the SavedModel, so that loading "
-            "needs TensorFlow alone",
-        },
-    ),
-)
+FLAGS = {
+    "--no-text": {
+        "dest": "text",
+        "action": "store_false",
+        "help": "leave `translate` out of the SavedModel, so that loading "
+        "needs TensorFlow alone",
+    }
+}
 
 
 def export_saved_model(translator, folder, sentences=None, text=True):
@@ -62,11 +58,8 @@ def export_saved_model(translator, folder, sentences=None, text=True):
         tf.saved_model.save(
             module, str(folder), {**signatures, "serving_default": default}
         )
-        write_metadata(
-            translator,
-            folder / "assets.extra",
-            {name: SIGNATURES[name] for name in names},
-        )
+        held = {name: SIGNATURES[name] for name in names}
+        write_metadata(translator, folder / "assets.extra", held)
         return names
 
     return write_export(

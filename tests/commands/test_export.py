@@ -1,3 +1,4 @@
+import argparse
 import inspect
 import json
 import sys
@@ -5,6 +6,7 @@ import sys
 import pytest
 
 from keras_transformer import cli
+from keras_transformer.commands import export
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.exporting import FORMATS, ParityError, frame
 from tests.support.command_runs import refusal, tree
@@ -108,11 +110,14 @@ def test_export_refuses_an_option_out_of_range_before_it_writes(
     assert exported == []
 
 
-def test_defaults_of_options_are_those_of_the_functions():
-    for name, entry in FORMATS.items():
-        parameters = inspect.signature(entry.export).parameters
-        for option in entry.options:
-            assert parameters[option.name].default == option.default, name
+def test_defaults_of_flags_are_those_of_the_functions():
+    parser = argparse.ArgumentParser().add_subparsers()
+    options = export.add_parser(parser).get_default("options")
+    assert list(options) == list(FORMATS)
+    for name, flags in options.items():
+        parameters = inspect.signature(FORMATS[name].export).parameters
+        for option in flags:
+            assert parameters[option.dest].default == option.default, name
 
 
 def test_export_takes_every_format(run, tmp_path, exported):

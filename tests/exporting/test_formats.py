@@ -20,12 +20,6 @@ def test_every_format_has_its_function_and_a_runner():
         assert entry.export is getattr(exporting, f"export_{name}")
 
 
-def test_flags_of_formats_differ():
-    options = [each for entry in FORMATS.values() for each in entry.options]
-    assert len({each.flag for each in options}) == len(options)
-    assert len({each.name for each in options}) == len(options)
-
-
 @pytest.mark.parametrize("name", ["saved_model", "of_ids", "onnx", "litert"])
 def test_an_export_holds_its_checksums(name, exported):
     """That of CTranslate2 is looked at where it is made."""

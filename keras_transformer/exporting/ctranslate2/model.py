@@ -11,7 +11,7 @@ from keras_transformer.exporting.ctranslate2.weights import (
     activation_of,
     specification,
 )
-from keras_transformer.exporting.frame import Option, write_export
+from keras_transformer.exporting.frame import write_export
 from keras_transformer.exporting.metadata import facts_of, write_facts
 from keras_transformer.exporting.parity.runners import RUNNERS
 
@@ -21,28 +21,18 @@ QUANTIZATIONS = (
 )  # fmt: skip
 # So that there is room to compare.
 _FEWEST_POSITIONS = 64
-OPTIONS = (
-    Option(
-        "quantization",
-        None,
-        "--quantization",
-        {
-            "choices": QUANTIZATIONS,
-            "help": "of the weights of CTranslate2: %(choices)s; default none",
-        },
-    ),
-    Option(
-        "max_positions",
-        1024,
-        "--max-positions",
-        {
-            "type": int,
-            "metavar": "N",
-            "help": "longest source and output of CTranslate2, default "
-            "%(default)s",
-        },
-    ),
-)
+FLAGS = {
+    "--quantization": {
+        "choices": QUANTIZATIONS,
+        "help": "of the weights of CTranslate2: %(choices)s; default none",
+    },
+    "--max-positions": {
+        "type": int,
+        "default": 1024,
+        "metavar": "N",
+        "help": "longest source and output of CTranslate2, default %(default)s",
+    },
+}
 
 
 def export_ctranslate2(
@@ -123,14 +113,9 @@ def require_ctranslate2():
 def check_ctranslate2(translator, quantization=None, max_positions=1024):
     """Refuses what CTranslate2 cannot carry.
 
-    Args:
-        translator: `Translator`.
-        quantization: as of `export_ctranslate2`.
-        max_positions: as of `export_ctranslate2`.
-
     Raises:
-        ValueError: naming the argument that is out of its range, or each of
-            the model that does not fit.
+        ValueError: naming the option that is out of its range, or each
+            argument of the model that does not fit.
     """
     if quantization not in (None, *QUANTIZATIONS):
         raise ValueError(

@@ -6,15 +6,9 @@ imports them once it knows that it is there.
 
 import onnx
 
-from keras_transformer.decoding.signatures import (
-    SIGNATURES,
-    TOKEN_SIGNATURES,
-)
+from keras_transformer.decoding.signatures import SIGNATURES, TOKEN_SIGNATURES
 from keras_transformer.exporting.onnx.convert import convert
-from keras_transformer.exporting.onnx.files import (
-    share_weights,
-    write_explicit,
-)
+from keras_transformer.exporting.onnx.files import share_weights, write_explicit
 from keras_transformer.exporting.onnx.graph import graphs_of
 from keras_transformer.exporting.onnx.text import TRANSLATE, with_text
 
@@ -50,10 +44,7 @@ def write_graphs(translator, folder, precision):
     (folder / "translate.onnx").write_bytes(translate.SerializeToString())
     for file in folder.glob("*.onnx"):
         onnx.checker.check_model(str(file), full_check=True)
-    return {
-        **{name: SIGNATURES[name] for name in models},
-        "translate": TRANSLATE,
-    }
+    return {**SIGNATURES, "translate": TRANSLATE}
 
 
 def _refuse_other_operators(name, model):

@@ -6,25 +6,16 @@ import logging
 import keras
 import numpy as np
 import tensorflow as tf
-from onnx import AttributeProto, numpy_helper
+from onnx import helper, numpy_helper
 from tf2onnx import optimizer, tf_loader, tfonnx
 
 from keras_transformer.decoding.signatures import input_specs
+from keras_transformer.exporting.onnx import loops, simplify
 from keras_transformer.exporting.onnx.files import shorten_names
 from keras_transformer.exporting.onnx.graph import (
     graphs_of,
     remove_unused,
     rename_all,
-)
-from keras_transformer.exporting.onnx.loops import (
-    pack_weights,
-    take_out_nodes,
-    take_out_variables,
-)
-from keras_transformer.exporting.onnx.simplify import (
-    fuse_norms,
-    merge,
-    simplify,
 )
 from keras_transformer.exporting.onnx.small import shrink
 
@@ -32,11 +23,7 @@ OPSET = 18
 
 # tf2onnx's passes that find something to do in these graphs. Each walks all
 # nodes of all bodies; a second round takes as long and leaves as many nodes.
-_PASSES_OF_TF2ONNX = (
-    "ConstFoldOptimizer",
-    "ReshapeOptimizer",
-    "IdentityOptimizer",
-)
+_OF_TF2ONNX = ("ConstFoldOptimizer", "ReshapeOptimizer", "IdentityOptimizer")
 
 
 def convert(function, signature, variables, precision="float32"):
@@ -67,11 +54,7 @@ def convert(function, signature, variables, precision="float32"):
             return function.python_function(*inputs)
 
     model = _convert(with_weights.get_concrete_function(*specs, *weights))
-    given = {
-        "variables": names,
-        "signature": signature,
-        "precision": precision,
-    }
+    given = dict(variables=names, signature=signature, precision=precision)
     for change, *arguments in PASSES:
         change(model.graph, *(given[name] for name in arguments))
     return model
@@ -102,7 +85,7 @@ def _convert(function):
                 },
                 custom_op_handlers={"SelectV2": (_select, [])},
             )
-            for name in _PASSES_OF_TF2ONNX:
+            for name in _OF_TF2ONNX:
                 converted = getattr(optimizer, name)().optimize(converted, 0)
             return converted.make_model("keras_transformer")
 
@@ -125,8 +108,7 @@ def _without_lowering(function):
 
 def fill_in(graph, variables):
     """Turns inputs into constants with the values of variables, by name."""
-    inputs = [value for value in graph.input if value.name not in variables]
-    for value in graph.input:
+    for value in list(graph.input):
         if value.name in variables:
             variable = variables[value.name]
             array = keras.ops.convert_to_numpy(variable)
@@ -134,8 +116,7 @@ def fill_in(graph, variables):
                 numpy_helper.from_array(array, variable.path)
             )
             rename_all(graph, {value.name: variable.path})
-    del graph.input[:]
-    graph.input.extend(inputs)
+            graph.input.remove(value)
 
 
 def _select(context, node, name, args):
@@ -154,9 +135,7 @@ def keep_empty_axes(graph):
         for node in part.node:
             if node.op_type == "Reshape":
                 del node.attribute[:]
-                node.attribute.add(
-                    name="allowzero", type=AttributeProto.INT, i=1
-                )
+                node.attribute.append(helper.make_attribute("allowzero", 1))
 
 
 def follow(graph, signature):
@@ -186,11 +165,11 @@ def simplify_until_stable(graph):
     numbers = itertools.count()
     sizes = None
     while sizes != (sizes := [len(part.node) for part in graphs_of(graph)]):
-        simplify(graph)
+        simplify.simplify(graph)
         for part in graphs_of(graph):
-            merge(part)
+            simplify.merge(part)
         remove_unused(graph)
-        take_out_nodes(graph, numbers)
+        loops.take_out_nodes(graph, numbers)
 
 
 # All passes over a converted graph, in order: each changes it in place, and
@@ -199,9 +178,9 @@ PASSES = (
     # First: that weights are constants is what most others look for.
     (fill_in, "variables"),
     # Before all that asks whether a loop changes what it reads.
-    (take_out_variables,),
+    (loops.take_out_variables,),
     # Before any other changes the steps that Keras takes for a norm.
-    (fuse_norms,),
+    (simplify.fuse_norms,),
     # The steps of norms are still there, unread.
     (remove_unused,),
     (simplify_until_stable,),
@@ -214,5 +193,5 @@ PASSES = (
     # Before packing: what a Reshape reads stays as it is.
     (shrink, "precision"),
     # Last, for its Reshapes: see above.
-    (pack_weights,),
+    (loops.pack_weights,),
 )

@@ -86,11 +86,8 @@ def _move(tensor, stream, places):
         stream.write(data)
     tensor.ClearField("raw_data")
     tensor.data_location = tensor.EXTERNAL
-    for field, value in (
-        ("location", WEIGHTS),
-        ("offset", places[key]),
-        ("length", len(data)),
-    ):
+    place = {"location": WEIGHTS, "offset": places[key], "length": len(data)}
+    for field, value in place.items():
         tensor.external_data.add(key=field, value=str(value))
 
 
@@ -109,12 +106,9 @@ def write_explicit(models, folder):
             if argument.default is not None
         }
         if defaults:
-            copy = type(model)()
-            copy.CopyFrom(model)
-            kept = [
-                t for t in model.graph.initializer if t.name not in defaults
-            ]
-            del copy.graph.initializer[:]
-            copy.graph.initializer.extend(kept)
+            copy = type(model).FromString(model.SerializeToString())
+            for tensor in model.graph.initializer:
+                if tensor.name in defaults:
+                    copy.graph.initializer.remove(tensor)
             path = folder / f"{name}.explicit.onnx"
             path.write_bytes(copy.SerializeToString())

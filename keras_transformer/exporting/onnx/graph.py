@@ -5,13 +5,9 @@ from onnx import NodeProto, helper, numpy_helper
 
 # What gives another answer each time.
 DRAWS = {
-    "Bernoulli",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-}
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike",
+    "RandomUniform", "RandomUniformLike",
+}  # fmt: skip
 SMALL = 1024  # Elements; larger constants are weights, of which none is equal.
 
 

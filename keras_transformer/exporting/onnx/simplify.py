@@ -231,13 +231,8 @@ def merge(graph):
         ):
             continue
         attributes = sorted(a.SerializeToString() for a in node.attribute)
-        key = (
-            node.domain,
-            node.op_type,
-            len(node.output),
-            *node.input,
-            *attributes,
-        )
+        kind = (node.domain, node.op_type, len(node.output))
+        key = (*kind, *node.input, *attributes)
         first = seen.setdefault(key, node)
         if first is not node and not outputs.intersection(node.output):
             renamed.update(zip(node.output, first.output, strict=True))

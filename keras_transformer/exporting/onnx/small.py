@@ -24,12 +24,7 @@ _LEAST = 1e-30  # Instead of a scale of 0, for a row of zeros.
 
 
 def shrink(graph, precision):
-    """Stores the weights of a graph with fewer bits, if asked to.
-
-    Args:
-        graph: `onnx.GraphProto`; changed in place.
-        precision: "float32", "float16" or "int8".
-    """
+    """Stores the weights of a graph as `precision` says, in place."""
     if precision == "float16":
         to_float16(graph)
     elif precision == "int8":
@@ -37,11 +32,7 @@ def shrink(graph, precision):
 
 
 def to_float16(graph):
-    """Stores the matrices of a graph as float16; it computes as before.
-
-    Args:
-        graph: `onnx.GraphProto`; changed in place.
-    """
+    """Stores the matrices of a graph as float16; it computes as before."""
     make = NodeMaker("float16")
     for tensor in _matrices(graph).values():
         half = numpy_helper.to_array(tensor).astype(np.float16)
@@ -58,9 +49,6 @@ def to_int8(graph):
     input of a product is rounded to 8 bits with a scale for each of its rows,
     so that a sentence does not depend on its neighbours. A matrix that is
     read in another way than by Gather and MatMul stays as it is.
-
-    Args:
-        graph: `onnx.GraphProto`; changed in place.
     """
     uses = _Uses(graph, _matrices(graph))
     for name, tensor in uses.matrices.items():
@@ -160,13 +148,10 @@ def _rewrite(graph, uses, make):
             continue
         if node.op_type == "Gather" and node.input[0] in uses.matrices:
             _look_up(make, node)
-        elif right in uses.transposed:
-            name = uses.transposed[right]
-            weights = f"{name}/int8_transposed"
+        elif right in uses.transposed or right in uses.matrices:
+            name = uses.transposed.get(right, right)
+            weights = f"{name}/int8" + "_transposed" * (name != right)
             _multiply(make, node, weights, f"{name}/scales", rounded)
-        elif right in uses.matrices:
-            weights = f"{right}/int8"
-            _multiply(make, node, weights, f"{right}/scales", rounded)
         else:
             make.nodes.append(node)
     set_nodes(graph, make.nodes)

@@ -74,7 +74,7 @@ def check_parity(
 
 
 def compare(questioner, folder, runner, questions, batch_sizes):
-    """Asks an export what the Translator answers, and compares.
+    """Does what `check_parity` does, with a `Questioner` and a `Runner`.
 
     Args:
         questioner: `Questioner`, of sentences that the runner can be asked.
@@ -84,10 +84,7 @@ def compare(questioner, folder, runner, questions, batch_sizes):
         batch_sizes: list of int.
 
     Returns:
-        The report of `check_parity`, on the signatures of the questions.
-
-    Raises:
-        ParityError: as `check_parity` does.
+        The report, on the signatures of the questions.
     """
     requests = [
         request
@@ -102,19 +99,14 @@ def compare(questioner, folder, runner, questions, batch_sizes):
             _compare_interface(
                 signature, reply["interface"][signature], runner.names_axes
             )
-    apart = {
-        signature: dict.fromkeys(range(questioner.count), 0.0)
-        for signature in signatures
-    }
+    apart = {s: dict.fromkeys(range(questioner.count), 0.0) for s in signatures}
     for request, answer in zip(requests, reply["answers"], strict=True):
         found = apart[request.question.signature]
         expected = questioner.expected(request.question)
         if runner.cuts_at_nul and "text" in expected:
-            # A weak model may write one.
-            texts = [
-                [t.split("\0")[0] for t in row] for row in expected["text"]
-            ]
-            expected = {**expected, "text": texts}
+            rows = expected["text"]  # A weak model may write one.
+            rows = [[text.split("\0")[0] for text in row] for row in rows]
+            expected = {**expected, "text": rows}
         pad_id = questioner.translator.transformer.pad_id
         for sentence, gap in _gaps(request, answer, expected, pad_id):
             found[sentence] = max(found[sentence], gap)
@@ -137,13 +129,8 @@ def _gaps(request, answer, expected, pad_id):
             f"{sorted(answer)}, expected {sorted(expected)}"
         )
     for row, sentence in enumerate(request.sentences):
-        yield (
-            sentence,
-            difference(
-                one_row(answer, row, pad_id),
-                one_row(expected, sentence, pad_id),
-            ),
-        )
+        found = one_row(answer, row, pad_id)
+        yield sentence, difference(found, one_row(expected, sentence, pad_id))
 
 
 def require_parity(report, target):
@@ -195,8 +182,7 @@ def _compare_interface(signature, interface, named_axes):
                 raise ParityError(
                     f"{signature}: {name} is {dtype}, expected {argument.dtype}"
                 )
-            free = [None] * len(argument.shape)
-            axes = list(argument.shape) if named_axes else free
+            axes = [axis if named_axes else None for axis in argument.shape]
             if shape != axes:
                 raise ParityError(
                     f"{signature}: {name} has axes {shape}, expected {axes}"

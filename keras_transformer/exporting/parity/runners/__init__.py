@@ -15,7 +15,8 @@ from keras_transformer.exporting.parity.questions import Question
 class Runner(NamedTuple):
     """A program that answers for an export, and what it can be asked.
 
-    name: str; the program is `run_<name>.py` in this folder.
+    name: str.
+    command: tuple of str, the program and its first arguments.
     reads: str, the format of the export.
     not_asked: dict of the signatures that it cannot be asked to the reasons.
     questions: tuple of `Question`, if it knows other options than the contract.
@@ -23,11 +24,10 @@ class Runner(NamedTuple):
     cuts_at_nul: bool, whether its texts end before a NUL.
     names_axes: bool, whether its axes have the names of the contract.
     packages: tuple of str for pip, what an environment of its own needs.
-    program: `pathlib.Path` of another one, elsewhere.
-    interpreter: str, what runs the program.
     """
 
     name: str
+    command: tuple
     reads: str
     not_asked: dict = {}
     questions: tuple | None = None
@@ -35,17 +35,6 @@ class Runner(NamedTuple):
     cuts_at_nul: bool = False
     names_axes: bool = False
     packages: tuple = ()
-    program: pathlib.Path | None = None
-    interpreter: str = sys.executable
-
-    @property
-    def command(self):
-        """The program and its first arguments, a list."""
-        if self.program:
-            return [self.interpreter, self.program]
-        # Python looks for modules where a script really is, so it is read.
-        script = pathlib.Path(__file__).with_name(f"run_{self.name}.py")
-        return [self.interpreter, "-c", script.read_text("utf-8")]
 
     @property
     def signatures(self):
@@ -66,73 +55,68 @@ class Runner(NamedTuple):
         ]
 
 
-def _beam(beam_size, num_hypotheses, length_penalty):
-    """A question of beam search that CTranslate2 can be asked.
-
-    Without a length penalty it stops once the best candidate of a step is an
-    end, which finds the best hypothesis, as the exact rule does.
-    """
-    options = {
-        "beam_size": beam_size,
-        "num_hypotheses": num_hypotheses,
-        "length_penalty": length_penalty,
-        "length_penalty_form": POWER,
-        "early_stopping": int(length_penalty != 0),
-        "max_length": 60,
-    }
-    return Question("beam", options)
+def _runner(name, reads=None, **quirks):
+    """A runner of this folder; by default it reads the format of its name."""
+    # Python looks for modules where a script really is, so it is read.
+    script = pathlib.Path(__file__).with_name(f"run_{name}.py")
+    command = (sys.executable, "-c", script.read_text("utf-8"))
+    return Runner(name, command, reads or name, **quirks)
 
 
-RUNNERS = {
-    runner.name: runner
-    for runner in (
-        Runner(
-            "saved_model",
-            reads="saved_model",
-            packages=("tensorflow-text>=2.21,<3",),
-        ),
-        Runner(
-            "onnx",
-            reads="onnx",
-            # As the tokenizers of onnxruntime-extensions do.
-            cuts_at_nul=True,
-            names_axes=True,
-            packages=("onnxruntime>=1.32,<2", "numpy"),
-        ),
-        Runner(
-            "openvino",
-            reads="onnx",
-            not_asked={
-                "sample": "it divides integers as floats, so its noise differs",
-                "translate": "it has no such operators",
+# CTranslate2 has this form of the penalty and this rule of stopping; without a
+# penalty it stops once the best candidate of a step is an end, which finds the
+# best hypothesis, as the exact rule does.
+_QUESTIONS = (
+    Question("greedy", {"max_length": 60}),
+    Question("greedy", {"max_length": 7}),
+    *(
+        Question(
+            "beam",
+            {
+                "beam_size": width,
+                "num_hypotheses": slots,
+                "length_penalty": alpha,
+                "length_penalty_form": POWER,
+                "early_stopping": int(alpha != 0),
+                "max_length": 60,
             },
-            packages=("openvino>=2026.4,<2027", "numpy"),
-        ),
-        Runner(
-            "litert",
-            reads="litert",
-            not_asked={"translate": "it has no such operators"},
-            packages=("ai-edge-litert>=2.1,<3", "numpy"),
-        ),
-        Runner(
-            "ctranslate2",
-            reads="ctranslate2",
-            not_asked={
-                "sample": "its noise is its own",
-                "score": "its score_batch is another call",
-                "align": "it keeps no attention of such a model",
-                "translate": "it takes pieces, not texts",
-            },
-            questions=(
-                Question("greedy", {"max_length": 60}),
-                Question("greedy", {"max_length": 7}),
-                _beam(4, 1, 0.0),
-                _beam(4, 4, 0.6),
-                _beam(5, 5, 1.0),
-            ),
-            # Blank lines are for a client; eos is one piece more.
-            pieces=range(1, 1024),
-            packages=("ctranslate2>=4.8,<5", "sentencepiece>=0.2,<0.3"),
-        ),
-    )
-}
+        )
+        for width, slots, alpha in ((4, 1, 0.0), (4, 4, 0.6), (5, 5, 1.0))
+    ),
+)
+_RUNNERS = (
+    _runner("saved_model", packages=("tensorflow-text>=2.21,<3",)),
+    _runner(
+        "onnx",
+        cuts_at_nul=True,  # As onnxruntime-extensions does.
+        names_axes=True,
+        packages=("onnxruntime>=1.32,<2", "numpy"),
+    ),
+    _runner(
+        "openvino",
+        reads="onnx",
+        not_asked={
+            "sample": "it divides integers as floats, so its noise differs",
+            "translate": "it has no such operators",
+        },
+        packages=("openvino>=2026.4,<2027", "numpy"),
+    ),
+    _runner(
+        "litert",
+        not_asked={"translate": "it has no such operators"},
+        packages=("ai-edge-litert>=2.1,<3", "numpy"),
+    ),
+    _runner(
+        "ctranslate2",
+        not_asked={
+            "sample": "its noise is its own",
+            "score": "its score_batch is another call",
+            "align": "it keeps no attention of such a model",
+            "translate": "it takes pieces, not texts",
+        },
+        questions=_QUESTIONS,
+        pieces=range(1, 1024),  # Blank lines are for a client.
+        packages=("ctranslate2>=4.8,<5", "sentencepiece>=0.2,<0.3"),
+    ),
+)
+RUNNERS = {runner.name: runner for runner in _RUNNERS}
