@@ -33,9 +33,8 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
             folder, _, name = file.rpartition("/")
+            together, found, _ = f"{folder}/".partition("/exporting/")
             alone = name == "test_every_option.py"
-            return (
-                folder if folder.endswith("exporting") and not alone else file
-            )
+            return together + found if found and not alone else file
 
     return Scheduling(config, log)

@@ -31,8 +31,7 @@ from keras_transformer.decoding.signatures import (
     as_function,
 )
 from keras_transformer.decoding.transformer_step import beam_step
-from keras_transformer.exporting.onnx_conversion import convert
-from keras_transformer.exporting.onnx_graphs import prepare_weights
+from keras_transformer.exporting.onnx.convert import convert
 
 VOCAB_SIZE = 8_000
 SIZES = {"num_layers": 3, "d_model": 256, "num_heads": 4, "d_ff": 1024}
@@ -98,8 +97,6 @@ def in_onnx_runtime(function, signature, variables):
     import onnxruntime
 
     model = convert(function, signature, variables)
-    # As in an export; products in loops are slower without.
-    prepare_weights({"search": model}, "float32")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     # Threads that wait busily for more work would slow who comes next.

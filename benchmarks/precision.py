@@ -18,7 +18,7 @@ import sacrebleu
 from turns import timed
 
 from keras_transformer import Translator, export_onnx
-from keras_transformer.exporting.onnx_graphs import PRECISIONS
+from keras_transformer.exporting.onnx_export import PRECISIONS
 from keras_transformer.text import read_lines
 
 BATCH_SIZE = 32

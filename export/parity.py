@@ -28,92 +28,43 @@ import tempfile
 import venv
 
 from export.to_page import CLIENTS, make_page
-from keras_transformer import (
-    Translator,
-    export_ctranslate2,
-    export_litert,
-    export_onnx,
-    export_saved_model,
-)
+from keras_transformer import Translator
 from keras_transformer.decoding.signatures import (
     SIGNATURES,
     TOKEN_SIGNATURES,
 )
-from keras_transformer.exporting import ctranslate2_model
-from keras_transformer.exporting.parity import check_parity, example_sentences
-from keras_transformer.exporting.parity_process import ask_process
-from keras_transformer.exporting.parity_questions import Questioner
+from keras_transformer.exporting import FORMATS
+from keras_transformer.exporting.parity.check import (
+    compare,
+    example_sentences,
+)
+from keras_transformer.exporting.parity.questions import (
+    Questioner,
+    questions_for,
+)
+from keras_transformer.exporting.parity.runners import RUNNERS, Runner
 from keras_transformer.text import read_lines
 
-FORMATS = {
-    "saved_model": export_saved_model,
-    "onnx": export_onnx,
-    "litert": export_litert,
-    "ctranslate2": export_ctranslate2,
-}
-# What each reads, what it can be asked and why not the rest, and how it is run:
-# in Python, by the runner of that name or of its format, in an environment with
-# these packages, or by a program of Node.
+HERE = pathlib.Path(__file__).parent
+ONNX = RUNNERS["onnx"]
+# The runners of the package, with and without the extensions of ONNX Runtime,
+# and two programs of Node.
 RUNTIMES = {
-    "tensorflow": {
-        "format": "saved_model",
-        "signatures": tuple(SIGNATURES),
-        "packages": ["tensorflow-text>=2.21,<3"],
-    },
-    "onnxruntime": {
-        "format": "onnx",
-        "signatures": TOKEN_SIGNATURES,
-        "not_asked": {"translate": "its operators are those of extensions"},
-        "packages": ["onnxruntime>=1.32,<2", "numpy"],
-    },
-    "extensions": {
-        "format": "onnx",
-        "signatures": ("translate",),
-        "not_asked": dict.fromkeys(TOKEN_SIGNATURES, "asked of onnxruntime"),
-        "packages": [
-            "onnxruntime>=1.32,<2",
-            "onnxruntime-extensions>=0.15,<1",
-            "numpy",
-        ],
-    },
-    "node": {
-        "format": "onnx",
-        "signatures": tuple(SIGNATURES),
-        "program": "parity_node.mjs",
-    },
-    "browser": {
-        "format": "page",
-        "signatures": tuple(SIGNATURES),
-        "program": "parity_browser.mjs",
-    },
-    "openvino": {
-        "format": "onnx",
-        "runner": "openvino",
-        "signatures": ("greedy", "beam", "score", "align"),
-        "not_asked": {
-            "sample": "it divides integers as floats, so its noise differs",
-            "translate": "it has no such operators",
-        },
-        "packages": ["openvino>=2026.4,<2027", "numpy"],
-    },
-    "litert": {
-        "format": "litert",
-        "signatures": TOKEN_SIGNATURES,
-        "not_asked": {"translate": "it has no such operators"},
-        "packages": ["ai-edge-litert>=2.1,<3", "numpy"],
-    },
-    "ctranslate2": {
-        "format": "ctranslate2",
-        "signatures": ctranslate2_model.SIGNATURES,
-        "not_asked": {
-            "sample": "its noise is its own",
-            "score": "its score_batch is another call",
-            "align": "it keeps no attention of such a model",
-            "translate": "it takes pieces, not texts",
-        },
-        "packages": ["ctranslate2>=4.8,<5", "sentencepiece>=0.2,<0.3"],
-        "questions": ctranslate2_model.QUESTIONS,
-        "leaves_out": ctranslate2_model.askable,
+    "tensorflow": RUNNERS["saved_model"],
+    "onnxruntime": ONNX._replace(
+        not_asked={"translate": "its operators are those of extensions"},
+        cuts_at_nul=False,
+    ),
+    "extensions": ONNX._replace(
+        not_asked=dict.fromkeys(TOKEN_SIGNATURES, "asked of onnxruntime"),
+        packages=(*ONNX.packages, "onnxruntime-extensions>=0.15,<1"),
+    ),
+    "node": Runner("node", ("node", HERE / "parity_node.mjs"), "onnx"),
+    "browser": Runner("browser", ("node", HERE / "parity_browser.mjs"), "page"),
+    **{
+        name: runner
+        for name, runner in RUNNERS.items()
+        if name not in ("saved_model", "onnx")
     },
 }
 COUNT = 100
@@ -121,7 +72,7 @@ COUNT = 100
 
 def missing(name):
     """Says why a runtime cannot be asked here, or gives None."""
-    if "program" not in RUNTIMES[name]:
+    if RUNTIMES[name].command[0] != "node":
         return None
     if not shutil.which("node"):
         return "Node is not installed"
@@ -166,35 +117,23 @@ class Exports:
             if name == "page":
                 make_page(self["onnx"], folder)
             else:
-                FORMATS[name](self.translator, folder)
+                FORMATS[name].export(self.translator, folder)
         return folder
 
 
 def ask(name, exports, questioner_of, sentences, environments):
     """Gives what `check_parity` says of a runtime."""
-    runtime, translator = RUNTIMES[name], exports.translator
-    sentences = runtime.get("leaves_out", _all)(translator, sentences)
-    how = {}
-    if "program" in runtime:
-        program = pathlib.Path(__file__).parent / runtime["program"]
-        how["run"] = functools.partial(ask_process, ["node", program])
-    else:
-        how["python"] = environment(environments / name, runtime["packages"])
-    return check_parity(
-        translator,
-        exports[runtime["format"]],
-        runtime.get("runner", runtime["format"]),
-        runtime["signatures"],
-        questioner=questioner_of(tuple(sentences)),
+    runner = RUNTIMES[name]
+    if runner.packages:
+        python = environment(environments / name, runner.packages)
+        runner = runner._replace(command=(python, *runner.command[1:]))
+    return compare(
+        questioner_of(tuple(runner.askable(exports.translator, sentences))),
+        exports[runner.reads],
+        runner,
+        runner.questions or questions_for(runner.signatures, every_option=True),
         batch_sizes=(1, 7, 32),
-        every_option=True,
-        questions=runtime.get("questions"),
-        **how,
     )
-
-
-def _all(translator, sentences):
-    return sentences
 
 
 def table(equal, skipped):
@@ -206,7 +145,7 @@ def table(equal, skipped):
     text = ["".join(f"{cell:>12}" for cell in line) for line in lines]
     text += [f"{name:>12}  {why}" for name, why in skipped.items()]
     for name in equal:
-        for signature, why in RUNTIMES[name].get("not_asked", {}).items():
+        for signature, why in RUNTIMES[name].not_asked.items():
             text.append(f"{name:>12}  not asked for {signature}: {why}")
     return "\n".join(text)
 

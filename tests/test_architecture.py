@@ -58,6 +58,26 @@ READING_ORDER = [
     "cli",
 ]
 
+# Modules of exporting in reading order; each may import those of lines before.
+EXPORTING_ORDER = [
+    ["parity.answers", "parity.process", "parity.questions"],
+    ["parity.runners"],
+    ["parity.check"],
+    ["parity"],
+    ["precision", "metadata", "tokenizer_json"],
+    ["frame"],
+    ["saved_model"],
+    ["litert"],
+    ["onnx.graph"],
+    ["onnx.loops", "onnx.simplify", "onnx.small", "onnx.files", "onnx.text"],
+    ["onnx.convert"],
+    ["onnx"],
+    ["onnx_export"],
+    ["ctranslate2", "ctranslate2.weights"],
+    ["ctranslate2.model"],
+    ["__init__"],
+]
+
 
 def room(path):
     """The package or module right below keras_transformer."""
@@ -193,6 +213,51 @@ def test_readme_tells_the_reading_order():
     rows = re.findall(r"^\| `(\w+)(?:/|\.py)` \|", section, re.M)
     assert len(rows) >= 8
     assert rows == [name for name in READING_ORDER if name in rows]
+
+
+def module_of_exporting(name):
+    """The longest name in `EXPORTING_ORDER` that an import lies in."""
+    name = name.removeprefix("keras_transformer.exporting.")
+    modules = [each for line in EXPORTING_ORDER for each in line]
+    return max((m for m in modules if within(name, {m})), key=len)
+
+
+def test_reading_order_is_import_order_within_exporting():
+    found = set()
+    for path in of_room("exporting"):
+        parts = path.relative_to(ROOT / "exporting").with_suffix("").parts
+        if parts[:2] == ("parity", "runners") and parts[-1] != "__init__":
+            continue  # Read, never imported.
+        if len(parts) > 1 and parts[-1] == "__init__":
+            parts = parts[:-1]
+        module = ".".join(parts)
+        found.add(module)
+        [place] = [i for i, x in enumerate(EXPORTING_ORDER) if module in x]
+        before = [each for line in EXPORTING_ORDER[:place] for each in line]
+        for name in imports(path):
+            if within(name, {"keras_transformer.exporting"}):
+                assert module_of_exporting(name) in before, (module, name)
+    assert found == {each for line in EXPORTING_ORDER for each in line}
+
+
+def test_onnx_is_imported_at_the_top_in_its_room_and_nowhere_else():
+    """An installation may lack it."""
+    modules = {"onnx", "tf2onnx", "keras_transformer.exporting.onnx"}
+    within_room = [p for p in FILES if p.parent == ROOT / "exporting" / "onnx"]
+    assert len(within_room) == 8
+    for path in FILES:
+        top = [
+            name.name if isinstance(node, ast.Import) else node.module
+            for node in ast.parse(path.read_text("utf-8")).body
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in node.names
+        ]
+        if path in within_room:
+            everywhere = imports(path)
+            assert len(everywhere) == len(top), path
+            assert any(within(name, modules) for name in top), path
+        else:
+            assert not any(within(name, modules) for name in top), path
 
 
 @pytest.mark.parametrize("path", FILES, ids=identity)

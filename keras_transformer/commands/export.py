@@ -1,26 +1,13 @@
 """`keras-transformer export`: a trained model for other runtimes."""
 
-import functools
 import json
 import pathlib
 
-from keras_transformer.exporting import (
-    ParityError,
-    export_ctranslate2,
-    export_litert,
-    export_onnx,
-    export_saved_model,
-)
-from keras_transformer.exporting.ctranslate2_model import (
-    check_ctranslate2,
-    import_ctranslate2,
-)
-from keras_transformer.exporting.onnx_graphs import PRECISIONS, import_onnx
+from keras_transformer.exporting import FORMATS, ParityError
 from keras_transformer.folders import refuse_existing
 from keras_transformer.translator import Translator
 
-_FORMATS = ("saved_model", "onnx", "litert", "ctranslate2")
-_DEFAULT = ("saved_model", "onnx")
+_DEFAULT = tuple(name for name in FORMATS if FORMATS[name].by_default)
 
 
 def add_parser(subparsers):
@@ -42,17 +29,19 @@ def add_parser(subparsers):
     parser.add_argument(
         "--to",
         nargs="+",
-        choices=_FORMATS,
+        choices=tuple(FORMATS),
         default=_DEFAULT,
         metavar="FORMAT",
-        help=f"of {', '.join(_FORMATS)}; default {' '.join(_DEFAULT)}",
+        help=f"of {', '.join(FORMATS)}; default {' '.join(_DEFAULT)}",
     )
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default=PRECISIONS[0],
-        help="of the weights of ONNX: %(choices)s; default %(default)s",
-    )
+    options = {
+        name: [
+            parser.add_argument(flag, **keywords)
+            for flag, keywords in entry.flags.items()
+        ]
+        for name, entry in FORMATS.items()
+    }
+    parser.set_defaults(options=options)
     return parser
 
 
@@ -62,29 +51,39 @@ def run(arguments, output):
     folders = {name: pathlib.Path(arguments.output, name) for name in formats}
     for folder in folders.values():
         refuse_existing(folder)
-    if arguments.precision != PRECISIONS[0] and "onnx" not in formats:
-        raise ValueError(
-            f"--precision {arguments.precision} is for --to onnx, got --to "
-            f"{' '.join(formats)}"
-        )
+    options = {name: _given(name, arguments, formats) for name in FORMATS}
     # What cannot be is said before the first export, not after it.
-    if "onnx" in formats:
-        import_onnx()
-    if "ctranslate2" in formats:
-        import_ctranslate2()
+    for name in formats:
+        FORMATS[name].require()
     translator = Translator.load(arguments.model)
-    if "ctranslate2" in formats:
-        check_ctranslate2(translator)
-    exporters = {
-        "saved_model": export_saved_model,
-        "onnx": functools.partial(export_onnx, precision=arguments.precision),
-        "litert": export_litert,
-        "ctranslate2": export_ctranslate2,
-    }
+    for name in formats:
+        FORMATS[name].check(translator, **options[name])
     for name, folder in folders.items():
         try:
-            report = exporters[name](translator, folder)
+            report = FORMATS[name].export(translator, folder, **options[name])
         except ParityError as error:
             raise ValueError(str(error)) from error
         result = {"format": name, "folder": str(folder), "parity": report}
         print(json.dumps(result, ensure_ascii=False), file=output, flush=True)
+
+
+def _given(name, arguments, formats):
+    """Gives the options of a format that are not as by default.
+
+    Raises:
+        ValueError: if there are any, but the format is not asked for.
+    """
+    given = {}
+    for option in arguments.options[name]:
+        value = getattr(arguments, option.dest)
+        if value == option.default:
+            continue
+        given[option.dest] = value
+        if name not in formats:
+            flag = option.option_strings[0]
+            # A flag without a value has a bool.
+            shown = flag if isinstance(value, bool) else f"{flag} {value}"
+            raise ValueError(
+                f"{shown} is for --to {name}, got --to {' '.join(formats)}"
+            )
+    return given

@@ -39,26 +39,26 @@ def write_metadata(translator, folder, signatures):
         folder: `pathlib.Path`, made if need be.
         signatures: dict of name to `Signature` of what is exported.
     """
-    folder.mkdir(exist_ok=True)
-    metadata = {
-        "signatures": {
-            name: {
-                side: [
-                    argument._asdict() for argument in getattr(signature, side)
-                ]
-                for side in ("inputs", "outputs")
-            }
-            for name, signature in signatures.items()
-        },
-        "rules": _RULES,
-        "ranges": RANGES,
-        **facts_of(translator),
+    contract = {
+        name: {
+            side: [argument._asdict() for argument in getattr(signature, side)]
+            for side in ("inputs", "outputs")
+        }
+        for name, signature in signatures.items()
     }
+    facts = {"signatures": contract, "rules": _RULES, "ranges": RANGES}
+    write_facts(translator, folder, {**facts, **facts_of(translator)})
+
+
+def write_facts(translator, folder, facts):
+    """Writes a dict as `metadata.json`, and the tokenizer models."""
+    folder.mkdir(exist_ok=True)
     (folder / METADATA).write_text(
-        json.dumps(metadata, indent=2) + "\n", encoding="utf-8"
+        json.dumps(facts, indent=2) + "\n", encoding="utf-8"
     )
-    translator.source_tokenizer.save(folder / "source_tokenizer.model")
-    translator.target_tokenizer.save(folder / "target_tokenizer.model")
+    for side in ("source", "target"):
+        tokenizer = getattr(translator, f"{side}_tokenizer")
+        tokenizer.save(folder / f"{side}_tokenizer.model")
 
 
 def facts_of(translator):

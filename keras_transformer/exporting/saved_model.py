@@ -7,10 +7,18 @@ from keras_transformer.decoding.signatures import (
     TOKEN_SIGNATURES,
     as_function,
 )
-from keras_transformer.exporting.float32 import float32_translator
+from keras_transformer.exporting.frame import write_export
 from keras_transformer.exporting.metadata import write_metadata
-from keras_transformer.exporting.parity import check_parity, require_parity
-from keras_transformer.folders import new_folder, refuse_existing
+from keras_transformer.exporting.parity.runners import RUNNERS
+
+FLAGS = {
+    "--no-text": {
+        "dest": "text",
+        "action": "store_false",
+        "help": "leave `translate` out of the SavedModel, so that loading "
+        "needs TensorFlow alone",
+    }
+}
 
 
 def export_saved_model(translator, folder, sentences=None, text=True):
@@ -41,26 +49,22 @@ def export_saved_model(translator, folder, sentences=None, text=True):
         ParityError: if the export does not answer as `translator` does; then
             nothing is left behind.
     """
-    refuse_existing(folder)
-    translator = float32_translator(translator)
-    module = module_of(translator, text)
-    names = [name for name in SIGNATURES if hasattr(module, name)]
-    signatures = {name: getattr(module, name) for name in names}
-    default = signatures["translate" if text else "beam"]
-    with new_folder(folder) as beside:
+
+    def write(translator, folder):
+        module = module_of(translator, text)
+        names = [name for name in SIGNATURES if hasattr(module, name)]
+        signatures = {name: getattr(module, name) for name in names}
+        default = signatures["translate" if text else "beam"]
         tf.saved_model.save(
-            module, str(beside), {**signatures, "serving_default": default}
+            module, str(folder), {**signatures, "serving_default": default}
         )
-        write_metadata(
-            translator,
-            beside / "assets.extra",
-            {name: SIGNATURES[name] for name in names},
-        )
-        report = check_parity(
-            translator, beside, "saved_model", names, sentences
-        )
-        require_parity(report, "saved_model")
-    return report
+        held = {name: SIGNATURES[name] for name in names}
+        write_metadata(translator, folder / "assets.extra", held)
+        return names
+
+    return write_export(
+        translator, folder, RUNNERS["saved_model"], write, sentences
+    )
 
 
 def module_of(translator, text=False):

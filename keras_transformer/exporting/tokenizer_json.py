@@ -52,8 +52,13 @@ def tokenizer_json(model_proto):
         ValueError: if the model is of another type than "bpe" or "unigram".
     """
     proto = sentencepiece_model_pb2.ModelProto.FromString(model_proto)
-    _check_type(proto)
-    is_bpe = proto.trainer_spec.model_type == _TrainerSpec.BPE
+    model_type = proto.trainer_spec.model_type
+    if model_type not in (_TrainerSpec.BPE, _TrainerSpec.UNIGRAM):
+        raise ValueError(
+            "tokenizer.json can hold a SentencePiece model of type bpe or "
+            f"unigram, got {_TrainerSpec.ModelType.Name(model_type).lower()}"
+        )
+    is_bpe = model_type == _TrainerSpec.BPE
     return {
         "version": "1.0",
         "truncation": None,
@@ -72,21 +77,6 @@ def tokenizer_json(model_proto):
         "decoder": _decoder(proto),
         "model": _bpe(proto) if is_bpe else _unigram(proto),
     }
-
-
-def check_tokenizer(tokenizer):
-    """Raises ValueError if `tokenizer.json` cannot hold a tokenizer."""
-    proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.model_proto)
-    _check_type(proto)
-
-
-def _check_type(proto):
-    model_type = proto.trainer_spec.model_type
-    if model_type not in (_TrainerSpec.BPE, _TrainerSpec.UNIGRAM):
-        raise ValueError(
-            "tokenizer.json can hold a SentencePiece model of type bpe or "
-            f"unigram, got {_TrainerSpec.ModelType.Name(model_type).lower()}"
-        )
 
 
 def _normalizer(spec):

@@ -59,7 +59,7 @@ import keras_transformer
 from keras_transformer import Tokenizer, Transformer, Translator, cli
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.exporting.metadata import write_metadata
-from keras_transformer.exporting.parity_questions import questions_for
+from keras_transformer.exporting.parity.questions import questions_for
 
 tokenizer = Tokenizer.train_from_lines(["one two three"] * 9, 270)
 model = Transformer(270, num_layers=1, d_model=8, num_heads=2, d_ff=16)

@@ -15,9 +15,9 @@ import tensorflow as tf
 from keras_transformer import Translator, export_onnx, export_saved_model
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
-from keras_transformer.exporting import check_parity, onnx_graphs, saved_model
-from keras_transformer.exporting.parity_answers import difference, one_row
-from keras_transformer.exporting.parity_questions import (
+from keras_transformer.exporting import check_parity, frame
+from keras_transformer.exporting.parity.answers import difference, one_row
+from keras_transformer.exporting.parity.questions import (
     Questioner,
     questions_for,
 )
@@ -58,8 +58,7 @@ def reports(translator, sentences, tmp_path_factory):
         # Threads cost so small a model more than they bring.
         patch.setenv("TF_NUM_INTRAOP_THREADS", "1")
         # What an export checks by itself is part of what is checked here.
-        for module in (onnx_graphs, saved_model):
-            patch.setattr(module, "check_parity", lambda *arguments: {})
+        patch.setattr(frame, "check_parity", lambda *arguments: {})
         for runner, (export, signatures) in EXPORTS.items():
             export(translator, folder / runner)
             found[runner] = pool.submit(

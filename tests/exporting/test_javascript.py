@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from export.parity import RUNTIMES
 from export.to_page import make_page
 from keras_transformer.decoding import SIGNATURES
 from keras_transformer.exporting import check_parity
@@ -11,7 +12,6 @@ from tests.support import exports
 from tests.support.javascript import (
     CLIENTS,
     ROOT,
-    asker,
     needs_chromium,
     needs_node,
     node,
@@ -40,11 +40,10 @@ def test_node_answers_as_the_translator(translator, exported):
     report = check_parity(
         translator,
         exported["onnx"],
-        "node",
+        RUNTIMES["node"],
         list(SIGNATURES),
         texts,
         batch_sizes=(1, 32),
-        run=asker("parity_node.mjs"),
     )
     assert_all_equal(report, len(texts))
 
@@ -56,11 +55,10 @@ def test_chromium_answers_as_the_translator_without_a_network(translator, page):
     report = check_parity(
         translator,
         page,
-        "browser",
+        RUNTIMES["browser"],
         list(SIGNATURES),
         texts,
         batch_sizes=(7,),
-        run=asker("parity_browser.mjs"),
     )
     assert_all_equal(report, len(texts))
 

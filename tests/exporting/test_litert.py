@@ -27,6 +27,7 @@ def test_litert_needs_no_operator_but_its_own(exported):
     assert b"Flex" not in content
     names = sorted(file.name for file in exported["litert"].iterdir())
     assert names == [
+        "SHA256SUMS",
         "metadata.json",
         "model.tflite",
         "source_tokenizer.model",

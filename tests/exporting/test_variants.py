@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.exporting.float32 import float32_translator
+from keras_transformer.exporting.precision import float32_translator
 from tests.support import exports
 from tests.support.decoding_runs import seeds
 

@@ -1,12 +1,10 @@
 """Whether Node, its packages and Chromium are here, and what they answer."""
 
-import functools
 import subprocess
 
 import pytest
 
 from export.parity import CLIENTS, missing
-from keras_transformer.exporting.parity_process import ask_process
 
 ROOT = CLIENTS.parents[2]
 
@@ -28,8 +26,3 @@ def node(*arguments, **options):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def asker(program):
-    """A function for `check_parity(run=...)`."""
-    return functools.partial(ask_process, ["node", ROOT / "export" / program])

@@ -1,0 +1,1 @@
+"""The Translator as a model of CTranslate2."""

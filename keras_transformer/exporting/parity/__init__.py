@@ -1,0 +1,1 @@
+"""Does an export answer as the Translator does?"""

@@ -1,1 +1,0 @@
-"""Programs that run an export without this package; read, never imported."""
