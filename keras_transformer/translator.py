@@ -11,8 +11,8 @@ from keras_transformer.decoding.batched import (
     teacher_force_rows,
 )
 from keras_transformer.decoding.options import check_number
-from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.run_folder import check_json, read_run, write_run
+from keras_transformer.special_ids import SPECIAL_IDS
 
 
 class Translation(NamedTuple):

@@ -4,7 +4,7 @@ import logging
 
 from keras_transformer import transformer as sizes
 from keras_transformer.commands.train_arguments import MODEL_OPTIONS
-from keras_transformer.layers.arguments import SPECIAL_IDS
+from keras_transformer.special_ids import SPECIAL_IDS
 from keras_transformer.text import Tokenizer
 from keras_transformer.translator import Translator
 

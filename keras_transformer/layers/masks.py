@@ -26,6 +26,19 @@ def padding_mask(token_ids, pad_id=0):
     return ops.expand_dims(ops.not_equal(token_ids, pad_id), axis=1)
 
 
+def implicit_mask(keras_mask):
+    """Turns the mask that Keras hangs on a tensor into one for attention.
+
+    Args:
+        keras_mask: bool tensor `(B, S)`, True where the tensor is real, or
+            None.
+
+    Returns:
+        Bool tensor `(B, 1, S)`, or None.
+    """
+    return None if keras_mask is None else ops.expand_dims(keras_mask, axis=1)
+
+
 def causal_mask(length):
     """Hides the future, so that a position predicts from its prefix alone.
 
