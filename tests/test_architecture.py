@@ -20,8 +20,19 @@ MOST_LINES = 250  # Of code; docstrings may take the room that they need.
 
 # What a room may import, where it is told in full.
 ALLOWED = {
-    "layers": {"keras", "numpy", "typing", "keras_transformer.layers"},
-    "transformer": {"keras", "keras_transformer.layers"},
+    "special_ids": set(),
+    "layers": {
+        "keras",
+        "numpy",
+        "dataclasses",
+        "typing",
+        "keras_transformer.layers",
+    },
+    "transformer": {
+        "keras",
+        "keras_transformer.layers",
+        "keras_transformer.special_ids",
+    },
     "training": {
         "keras",
         "numpy",
@@ -41,6 +52,7 @@ ALLOWED = {
 READING_ORDER = [
     "version",
     "folders",
+    "special_ids",
     "layers",
     "transformer",
     "training",
@@ -139,6 +151,21 @@ def test_reading_order_is_import_order(path):
     place = READING_ORDER.index(room(path))
     later = {f"keras_transformer.{name}" for name in READING_ORDER[place + 1 :]}
     assert [n for n in imports(path) if within(n, later)] == []
+
+
+def test_reading_order_of_the_layers_is_import_order():
+    """The docstring of the package lists them, one a line."""
+    listed = re.findall(r"^    (\w+)  ", keras_transformer.layers.__doc__, re.M)
+    paths = {path.stem: path for path in of_room("layers")}
+    assert sorted(listed) == sorted(paths.keys() - {"__init__"})
+    for place, name in enumerate(listed):
+        later = {f"keras_transformer.layers.{n}" for n in listed[place:]}
+        names = imports(paths[name])
+        assert [n for n in names if within(n, later)] == [], name
+        # By file, not through the package, so that the order is seen.
+        files = {f"keras_transformer.layers.{n}" for n in listed}
+        ours = [n for n in names if within(n, {"keras_transformer.layers"})]
+        assert [n for n in ours if not within(n, files)] == [], name
 
 
 @pytest.mark.parametrize("path", FILES, ids=identity)

@@ -13,9 +13,11 @@ from tests.support.small_models import (
     shared_transformer,
     to_numpy,
 )
+from tests.support.variants import VARIANT
 
 SOURCE = random_ids([5, 3])
 LENGTH = 5
+PARTS = {"paper": {}, "variant": VARIANT}
 
 
 def targets(rows):
@@ -40,11 +42,12 @@ def step_by_step(model, target_ids):
     return np.stack(logits, axis=1), weights
 
 
+@pytest.mark.parametrize("variant", PARTS.values(), ids=PARTS)
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("tying", TYING_MODES)
-def test_step_by_step_equals_all_at_once(tying, norm_first):
+def test_step_by_step_equals_all_at_once(tying, norm_first, variant):
     model = shared_transformer(
-        tying=tying, norm_first=norm_first, output_bias=True
+        tying=tying, norm_first=norm_first, output_bias=True, **variant
     )
     target = targets(rows=2)
     expected, attention = all_at_once(model, target)
@@ -93,9 +96,10 @@ def test_sentence_of_padding_alone_decodes_without_nan():
     assert np.all(to_numpy(weights)[1] == 0)
 
 
-def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it():
+@pytest.mark.parametrize("variant", PARTS.values(), ids=PARTS)
+def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it(variant):
     """Each step every hypothesis goes on from any of its sentence."""
-    model = shared_transformer(norm_first=True)
+    model = shared_transformer(norm_first=True, **variant)
     batch, beams = 2, 3
     generator = np.random.default_rng(3)
     sentence, caches = model.start(SOURCE)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.decoding import Generator
+from keras_transformer.layers import Step
 from tests.support.decoding_runs import call, random_sources, seeds
 from tests.support.numpy_transformer import NumpyTransformer
 
