@@ -24,27 +24,9 @@ from keras_transformer.special_ids import check_special_ids
 # Sizes, to be passed as keyword arguments: `Transformer(8000, **TINY)`.
 # BASE and BIG are the two rows of the paper's table 3; TINY suits corpora of
 # some ten thousand sentences.
-TINY = {
-    "num_layers": 4,
-    "d_model": 128,
-    "num_heads": 4,
-    "d_ff": 256,
-    "dropout": 0.1,
-}
-BASE = {
-    "num_layers": 6,
-    "d_model": 512,
-    "num_heads": 8,
-    "d_ff": 2048,
-    "dropout": 0.1,
-}
-BIG = {
-    "num_layers": 6,
-    "d_model": 1024,
-    "num_heads": 16,
-    "d_ff": 4096,
-    "dropout": 0.3,
-}
+TINY = dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.1)
+BASE = dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, dropout=0.1)
+BIG = dict(num_layers=6, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
 
 TYING_MODES = ("all", "target", "none")
 
@@ -82,11 +64,9 @@ class Transformer(keras.Model):
         bos_id: int, the first id of the decoder's input.
         eos_id: int, ends a sentence on either side.
         unk_id: int, stands for ids outside the vocabulary.
-        name: str, as of every Keras model; so are `dtype` and `trainable`.
-        dtype: a Keras dtype policy or its name.
-        trainable: bool.
-        **options: the other arguments of `LayerOptions`. With `rotate` the
-            waves of section 3.5 are not added.
+        name, dtype, trainable: as of every Keras model.
+        **options: the others of `keras_transformer.layers.LayerOptions`; with
+            `rotate` the waves of section 3.5 are not added.
 
     Call arguments:
         inputs: dict of int tensors `source_ids` `(B, S)` (pieces and eos) and

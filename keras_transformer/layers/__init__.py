@@ -16,7 +16,6 @@ Reading order is import order:
     layer_options        the sizes of a layer, told once
     encoder_layer        Figure 1, left
     encoder              a stack of them
-    cache                what a decoder layer has seen
     decoder_layer        Figure 1, right
     decoder              a stack of them
 """
@@ -27,7 +26,6 @@ from keras_transformer.layers.attention import (
     MultiHeadAttention,
     scaled_dot_product_attention,
 )
-from keras_transformer.layers.cache import GrowingCache
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_layer import DecoderLayer
 from keras_transformer.layers.dropout import Dropout
@@ -45,7 +43,7 @@ from keras_transformer.layers.positional_encoding import (
     PositionalEncoding,
     positional_encoding,
 )
-from keras_transformer.layers.step import Step
+from keras_transformer.layers.step import GrowingCache, Step
 
 __all__ = [
     "AddNorm",

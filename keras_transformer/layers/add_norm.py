@@ -55,13 +55,9 @@ class AddNorm(keras.layers.Layer):
     """
 
     def __init__(
-        self,
-        dropout=0.0,
-        norm_first=False,
-        epsilon=1e-6,
-        make_norm=None,
+        self, dropout=0.0, norm_first=False, epsilon=1e-6, make_norm=None,
         **kwargs,
-    ):
+    ):  # fmt: skip
         super().__init__(**kwargs)
         check_rate(dropout=dropout)
         self.supports_masking = True
@@ -94,20 +90,11 @@ class AddNorm(keras.layers.Layer):
         return self.after(inputs, sublayer(self.before(inputs)), training)
 
     def before(self, inputs):
-        """Gives what the sublayer reads, `(B, T, D)` like the inputs."""
+        """Gives what the sublayer reads."""
         return self.norm(inputs) if self.norm_first else inputs
 
     def after(self, inputs, outputs, training=None):
-        """Adds what the sublayer said to what it was asked.
-
-        Args:
-            inputs: float tensor `(B, T, D)` or `(R, D)`, as of `before`.
-            outputs: float tensor like them, of the sublayer.
-            training: bool, whether dropout is on.
-
-        Returns:
-            Float tensor like the inputs.
-        """
+        """Adds what the sublayer made of `before(inputs)` to the inputs."""
         states = inputs + self.output_dropout(outputs, training=training)
         return states if self.norm_first else self.norm(states)
 

@@ -3,8 +3,8 @@
 import keras
 
 from keras_transformer.layers.arguments import check_positive
-from keras_transformer.layers.cache import GrowingCache
 from keras_transformer.layers.decoder_layer import DecoderLayer
+from keras_transformer.layers.step import GrowingCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -93,14 +93,7 @@ class Decoder(keras.layers.Layer):
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
     def empty_caches(self, batch):
-        """Makes the caches before the first step.
-
-        Args:
-            batch: int or scalar tensor, `B`.
-
-        Returns:
-            A list with the `GrowingCache` of each layer.
-        """
+        """Makes a `GrowingCache` for each layer, of `batch` sentences."""
         attentions = [layer.self_attention for layer in self.layers]
         return [
             GrowingCache.empty(

@@ -56,16 +56,15 @@ class DecoderLayer(keras.layers.Layer):
     ):  # fmt: skip
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.supports_masking = True
-        self.options = LayerOptions(d_model, num_heads, d_ff, **options)
+        options = LayerOptions(d_model, num_heads, d_ff, **options)
         policy = self.dtype_policy
-        self.self_attention = self.options.attention(
-            policy, self.options.rotate
-        )
-        self.cross_attention = self.options.attention(policy)
-        self.feed_forward = self.options.feed_forward(policy)
-        self.self_attention_norm = self.options.add_norm(policy)
-        self.cross_attention_norm = self.options.add_norm(policy)
-        self.feed_forward_norm = self.options.add_norm(policy)
+        self.options = options
+        self.self_attention = options.attention(policy, options.rotate)
+        self.cross_attention = options.attention(policy)
+        self.feed_forward = options.feed_forward(policy)
+        self.self_attention_norm = options.add_norm(policy)
+        self.cross_attention_norm = options.add_norm(policy)
+        self.feed_forward_norm = options.add_norm(policy)
 
     def build(self, inputs_shape, memory_shape):
         check_width(self.options.d_model, inputs_shape)
@@ -118,12 +117,7 @@ class DecoderLayer(keras.layers.Layer):
         # As Keras does around `call`, so that a graph tells layers apart.
         with keras.name_scope(self.name):
             return self.forward(
-                inputs,
-                memory,
-                memory_attention_mask,
-                attention_bias=step.lineage,
-                cache=cache,
-                step=step,
+                inputs, memory, memory_attention_mask, cache=cache, step=step
             )
 
     def forward(
@@ -132,7 +126,6 @@ class DecoderLayer(keras.layers.Layer):
         memory,
         memory_attention_mask,
         attention_mask=None,
-        attention_bias=None,
         cache=None,
         step=None,
         training=False,
@@ -146,7 +139,6 @@ class DecoderLayer(keras.layers.Layer):
                 `(B, T, S)`, or None.
             attention_mask: bool tensor that broadcasts to `(B, T, T)`, what
                 of a whole sequence each position may see; None in a step.
-            attention_bias: the lineage of a step, or None.
             cache: in a step, what the inputs see beside themselves.
             step: `Step`, or None for a whole sequence.
             training: bool, whether dropout is on.
@@ -159,8 +151,9 @@ class DecoderLayer(keras.layers.Layer):
         seen = self.self_attention.project(states, step=step)
         if cache is not None:
             seen = cache.append(seen)
+        lineage = None if step is None else step.lineage
         outputs, _ = self.self_attention.attend(
-            states, seen, attention_mask, attention_bias, step, training
+            states, seen, attention_mask, lineage, step, training
         )
         inputs = self.self_attention_norm.after(inputs, outputs, training)
 

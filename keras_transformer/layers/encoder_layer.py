@@ -41,14 +41,13 @@ class EncoderLayer(keras.layers.Layer):
     ):  # fmt: skip
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.supports_masking = True
-        self.options = LayerOptions(d_model, num_heads, d_ff, **options)
+        options = LayerOptions(d_model, num_heads, d_ff, **options)
         policy = self.dtype_policy
-        self.self_attention = self.options.attention(
-            policy, self.options.rotate
-        )
-        self.feed_forward = self.options.feed_forward(policy)
-        self.self_attention_norm = self.options.add_norm(policy)
-        self.feed_forward_norm = self.options.add_norm(policy)
+        self.options = options
+        self.self_attention = options.attention(policy, options.rotate)
+        self.feed_forward = options.feed_forward(policy)
+        self.self_attention_norm = options.add_norm(policy)
+        self.feed_forward_norm = options.add_norm(policy)
 
     def build(self, input_shape):
         check_width(self.options.d_model, input_shape)

@@ -105,14 +105,9 @@ class LayerOptions:
 
     def config(self):
         """Gives these arguments as Keras saves them; variants if given."""
-        config = {
-            **vars(self),
-            "activation": keras.activations.serialize(
-                keras.activations.get(self.activation)
-            ),
-        }
-        del config["make_norm"], config["rotate"]
-        return {
-            **config,
-            **registered_names(make_norm=self.make_norm, rotate=self.rotate),
-        }
+        activation = keras.activations.get(self.activation)
+        config = dict(
+            vars(self), activation=keras.activations.serialize(activation)
+        )
+        variants = {name: config.pop(name) for name in ("make_norm", "rotate")}
+        return {**config, **registered_names(**variants)}

@@ -27,15 +27,7 @@ def padding_mask(token_ids, pad_id=0):
 
 
 def implicit_mask(keras_mask):
-    """Turns the mask that Keras hangs on a tensor into one for attention.
-
-    Args:
-        keras_mask: bool tensor `(B, S)`, True where the tensor is real, or
-            None.
-
-    Returns:
-        Bool tensor `(B, 1, S)`, or None.
-    """
+    """Gives the mask `(B, S)` that Keras passes on, or None, as `(B, 1, S)`."""
     return None if keras_mask is None else ops.expand_dims(keras_mask, axis=1)
 
 

@@ -8,15 +8,10 @@ def registered_function(argument, function):
 
     Args:
         argument: str, its name.
-        function: a function, the name that Keras has registered it by, or
-            None.
-
-    Returns:
-        The function, or None.
+        function: a function, the name it is registered by, or None.
 
     Raises:
-        ValueError: if it is not registered, since no saved model could name
-            it; or if a saved model names one that is not.
+        ValueError: if it is not registered, or the name of nothing that is.
     """
     if isinstance(function, str):
         found = keras.saving.get_registered_object(function)
@@ -37,19 +32,16 @@ def registered_function(argument, function):
 
 
 def registered_names(**functions):
-    """Gives what a config holds of arguments that are functions.
+    """Gives the part of a config that names functions.
 
     Args:
-        **functions: name of the argument to function, or None.
-
-    Returns:
-        dict of name to registered name, of those that are given: the config
-        of a layer without is that of the paper's.
+        **functions: name of the argument to function, or to its name; None
+            is left out, so that the paper's model has no such key.
     """
     return {
-        argument: keras.saving.get_registered_name(
-            registered_function(argument, function)
-        )
+        argument: function
+        if isinstance(function, str)
+        else keras.saving.get_registered_name(function)
         for argument, function in functions.items()
         if function is not None
     }

@@ -1,21 +1,20 @@
 """One position of decoding, and what is done for its speed alone.
 
-A step computes what a whole sequence would at one position; a test compares
-them. It could do so on tensors `(B, 1, D)` under a mask. It is laid out
-otherwise, which is all in this file and in `GrowingCache`:
+A step computes what a whole sequence would at one position; tests compare
+them. It could do so on tensors `(B, 1, D)` under masks. What it does instead
+is all in this file:
 
-- Rows of rank 2, `(R, D)` and not `(R, 1, D)`: Keras sends the product of a
-  matrix with rank 3 through `tensordot`, which reshapes before and after it.
+- Rows have rank 2, `(R, D)`: Keras sends the product of a matrix with rank 3
+  through `tensordot`, which reshapes before and after it.
 - The `K` hypotheses of a sentence share one cache, to which each step adds
-  `K` positions. When a search reorders hypotheses, their lineage, a number a
-  position, is reordered, and not their keys and values. That halved the
+  `K` positions. When a search reorders hypotheses, their lineage is reordered,
+  a number for each position, and not their keys and values. That halved the
   operators of a step of beam search.
 - They are just more queries to the memory, whose keys and values are never
   copied for each.
-- With one hypothesis a sentence heads are split by a reshape: where there is
-  one position, there is nothing to transpose.
-- The lineage is a bias, added to the scores: one operator, where a mask takes
-  two.
+- Heads of one hypothesis a sentence are split by a reshape: where there is one
+  position, there is nothing to transpose.
+- The lineage is added to the scores: one operator, where a mask takes two.
 """
 
 from typing import NamedTuple
@@ -54,3 +53,33 @@ class Step(NamedTuple):
         if self.lineage is not None:
             heads = ops.transpose(heads, (0, 2, 1, 3))
         return ops.reshape(heads, (-1, width))
+
+
+class GrowingCache(NamedTuple):
+    """Keys and values of the positions so far: small early, ever longer.
+
+    Work grows with the output alone. The price is loop variables that change
+    their shape, as TensorFlow, ONNX and LiteRT allow and XLA does not.
+
+    keys: float tensor `(B, H, t, d_k)`; `t` is the number of positions, times
+        `K` where the hypotheses of a sentence share its cache.
+    values: float tensor `(B, H, t, d_v)`.
+    """
+
+    keys: object
+    values: object
+
+    @classmethod
+    def empty(cls, batch, num_heads, d_k, d_v, dtype):
+        """Makes the cache of a decoder layer that has seen nothing."""
+        return cls(
+            ops.zeros((batch, num_heads, 0, d_k), dtype),
+            ops.zeros((batch, num_heads, 0, d_v), dtype),
+        )
+
+    def append(self, new):
+        """Adds `KeysValues` of one position, `(B, H, K, ...)`."""
+        return GrowingCache(
+            ops.concatenate([self.keys, new.keys], axis=2),
+            ops.concatenate([self.values, new.values], axis=2),
+        )

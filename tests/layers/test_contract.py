@@ -152,3 +152,19 @@ def test_no_layer_is_left_out():
     # Keras' own layer but for what it draws: see test_dropout.py.
     public.remove(layers.Dropout)
     assert public == {case["layer_class"] for case in CASES.values()}
+
+
+def test_a_function_defined_anew_leaves_older_layers_as_they_are():
+    """As when a cell of a notebook is run again."""
+    register = keras.saving.register_keras_serializable("tests")
+    layer = layers.AddNorm(make_norm=register(defined_once_more()))
+    register(defined_once_more())
+    assert layer.get_config()["make_norm"] == "tests>again"
+    assert layers.AddNorm.from_config(layer.get_config()).make_norm
+
+
+def defined_once_more():
+    def again(**arguments):
+        return keras.layers.RMSNormalization(**arguments)
+
+    return again
