@@ -6,6 +6,7 @@ None imports what another needs, and each has two threads.
 import functools
 import json
 import statistics
+from typing import NamedTuple
 
 import numpy as np
 from turns import timed
@@ -169,26 +170,52 @@ def keras_hub(folder, precision):
     import tensorflow as tf
 
     from keras_transformer import Translator
-    from keras_transformer.layers import FixedCache
+    from keras_transformer.layers import GrowingCache, Step
+    from keras_transformer.layers.attention import HIDDEN_SCORE
 
     tf.config.threading.set_intra_op_parallelism_threads(THREADS)
     model = Translator.load(folder / "run").transformer
 
+    class Buffer(NamedTuple):
+        """A cache whose size is fixed, as XLA needs it."""
+
+        cache: GrowingCache
+        here: tf.Tensor  # Bool, the slot to write to.
+
+        def append(self, new):
+            return GrowingCache(
+                tf.where(self.here, new.keys, self.cache.keys),
+                tf.where(self.here, new.values, self.cache.values),
+            )
+
     @functools.partial(tf.function, jit_compile=True)
-    def generate(source_ids, sampler, length, fixed):
-        sentence, caches = model.start(
-            source_ids, functools.partial(FixedCache.empty, length=length)
-        )
+    def generate(source_ids, sampler, beam, length, fixed):
+        batch = source_ids.shape[0]
         eos = tf.one_hot(EOS_ID, model.target_vocab_size) * NEVER
+        slots = tf.range(length)
+        sentence, caches = model.start(source_ids)
+        # Its beams are rows like others, each with a sentence of its own.
+        sentence = tf.nest.map_structure(
+            lambda tensor: tf.repeat(tensor, beam, axis=0), sentence
+        )
+        caches = tf.nest.map_structure(
+            lambda tensor: tf.pad(
+                tensor, [[0, 0], [0, 0], [0, length], [0, 0]]
+            ),
+            caches,
+        )
 
         def following(prompt, caches, index):
-            ids = tf.gather(prompt, index - 1, axis=1)
+            here = tf.equal(slots, index - 1)[:, None]
+            unseen = tf.where(slots < index, 0.0, HIDDEN_SCORE)
             logits, caches, _ = model.step(
-                ids, index - 1, sentence, caches, batch=source_ids.shape[0]
+                tf.gather(prompt, index - 1, axis=1),
+                Step(index - 1, batch * beam, unseen[None, None]),
+                sentence,
+                [Buffer(cache, here) for cache in caches],
             )
             return logits + eos if fixed else logits, None, caches
 
-        batch = source_ids.shape[0]
         prompt = tf.one_hot([0] * batch, length + 1, dtype=tf.int32) * BOS_ID
         return sampler(
             following,
@@ -205,7 +232,7 @@ def keras_hub(folder, precision):
             samplers[case.beam] = keras_hub.samplers.BeamSampler(case.beam)
         source_ids = tf.constant(case.source_ids)
         return lambda: generate(
-            source_ids, samplers[case.beam], case.length, case.fixed
+            source_ids, samplers[case.beam], case.beam, case.length, case.fixed
         ).numpy()
 
     return decode

@@ -13,40 +13,20 @@ from keras_transformer.layers import (
     Decoder,
     Dropout,
     Encoder,
-    GrowingCache,
+    LayerOptions,
     PositionalEncoding,
     TokenEmbedding,
     padding_mask,
 )
-from keras_transformer.layers.arguments import (
-    check_positive,
-    check_special_ids,
-)
+from keras_transformer.layers.arguments import check_positive
+from keras_transformer.special_ids import check_special_ids
 
 # Sizes, to be passed as keyword arguments: `Transformer(8000, **TINY)`.
 # BASE and BIG are the two rows of the paper's table 3; TINY suits corpora of
 # some ten thousand sentences.
-TINY = {
-    "num_layers": 4,
-    "d_model": 128,
-    "num_heads": 4,
-    "d_ff": 256,
-    "dropout": 0.1,
-}
-BASE = {
-    "num_layers": 6,
-    "d_model": 512,
-    "num_heads": 8,
-    "d_ff": 2048,
-    "dropout": 0.1,
-}
-BIG = {
-    "num_layers": 6,
-    "d_model": 1024,
-    "num_heads": 16,
-    "d_ff": 4096,
-    "dropout": 0.3,
-}
+TINY = dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.1)
+BASE = dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, dropout=0.1)
+BIG = dict(num_layers=6, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3)
 
 TYING_MODES = ("all", "target", "none")
 
@@ -61,7 +41,7 @@ class Transformer(keras.Model):
     position at a time, which is what decoding and export run.
 
     Paper: section 3, Figure 1. Different: the options beyond the paper
-    (`norm_first`, `output_bias`, two kinds of dropout) are off by default;
+    (`output_bias` and what `LayerOptions` names) are off by default;
     projections in attention have biases.
 
     Args:
@@ -72,26 +52,21 @@ class Transformer(keras.Model):
         d_model: int, `D`.
         num_heads: int, `H`.
         d_ff: int, `F`.
-        d_k: int, width of the queries and keys of one head, or None for
-            `D / H`.
-        d_v: int, width of the values of one head, or None for `D / H`.
         dropout: float in [0, 1), `P_drop`: rate on the sum of embedding and
             positions and on the output of each sublayer (section 5.4).
-        attention_dropout: float in [0, 1), rate on the attention weights.
-        feed_forward_dropout: float in [0, 1), rate inside the feed-forward
-            networks.
-        activation: a Keras activation or its name.
-        norm_first: bool, pre-norm instead of post-norm.
-        epsilon: float, of the layer norms.
         tying: which matrices are one (section 3.4): "all" both embeddings
             and the projection (needs one vocabulary), "target" the target
-            embedding and the projection, "none".
+            embedding and the projection, "none". None is "all" if
+            `target_vocab_size` is None, else "target": two vocabularies of
+            one size are still two.
         output_bias: bool, whether the logits have a bias.
         pad_id: int, fills rows up; hidden from attention.
         bos_id: int, the first id of the decoder's input.
         eos_id: int, ends a sentence on either side.
         unk_id: int, stands for ids outside the vocabulary.
-        **kwargs: `name`, `dtype` and `trainable`, as of every Keras model.
+        name, dtype, trainable: as of every Keras model.
+        **options: the others of `keras_transformer.layers.LayerOptions`; with
+            `rotate` the waves of section 3.5 are not added.
 
     Call arguments:
         inputs: dict of int tensors `source_ids` `(B, S)` (pieces and eos) and
@@ -123,30 +98,28 @@ class Transformer(keras.Model):
         d_model=512,
         num_heads=8,
         d_ff=2048,
-        d_k=None,
-        d_v=None,
+        *,
         dropout=0.1,
-        attention_dropout=0.0,
-        feed_forward_dropout=0.0,
-        activation="relu",
-        norm_first=False,
-        epsilon=1e-6,
-        tying="all",
+        tying=None,
         output_bias=False,
         pad_id=0,
         bos_id=1,
         eos_id=2,
         unk_id=3,
-        **kwargs,
+        name=None,
+        dtype=None,
+        trainable=True,
+        **options,
     ):
-        shared = target_vocab_size in (None, source_vocab_size)
+        if tying is None:
+            tying = "all" if target_vocab_size is None else "target"
         if target_vocab_size is None:
             target_vocab_size = source_vocab_size
         check_positive(
             source_vocab_size=source_vocab_size,
             target_vocab_size=target_vocab_size,
         )
-        _check_tying(tying, shared, source_vocab_size, target_vocab_size)
+        _check_tying(tying, source_vocab_size, target_vocab_size)
         special_ids = {
             "pad_id": pad_id,
             "bos_id": bos_id,
@@ -156,25 +129,18 @@ class Transformer(keras.Model):
         check_special_ids(
             special_ids, min(source_vocab_size, target_vocab_size)
         )
-        dtype = keras.dtype_policies.get(kwargs.pop("dtype", None))
-        sizes = {
-            "num_layers": num_layers,
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "d_k": d_k,
-            "d_v": d_v,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "feed_forward_dropout": feed_forward_dropout,
-            "activation": activation,
-            "norm_first": norm_first,
-            "epsilon": epsilon,
-        }
+        dtype = keras.dtype_policies.get(dtype)
+        options = LayerOptions(
+            d_model, num_heads, d_ff, dropout=dropout, **options
+        )
 
         # === Layers ===
-        self.encoder = Encoder(name="encoder", dtype=dtype, **sizes)
-        self.decoder = Decoder(name="decoder", dtype=dtype, **sizes)
+        self.encoder = Encoder(
+            num_layers, name="encoder", dtype=dtype, **vars(options)
+        )
+        self.decoder = Decoder(
+            num_layers, name="decoder", dtype=dtype, **vars(options)
+        )
         self.target_embedding = TokenEmbedding(
             target_vocab_size,
             d_model,
@@ -198,9 +164,11 @@ class Transformer(keras.Model):
                 name="output_projection",
                 dtype=dtype,
             )
-        self.positional_encoding = PositionalEncoding(
-            name="positional_encoding", dtype=dtype
-        )
+        self.positional_encoding = None
+        if options.rotate is None:
+            self.positional_encoding = PositionalEncoding(
+                name="positional_encoding", dtype=dtype
+            )
         self.embedding_dropout = Dropout(
             dropout, name="embedding_dropout", dtype=dtype
         )
@@ -212,7 +180,8 @@ class Transformer(keras.Model):
         super().__init__(
             inputs={"source_ids": source_ids, "target_ids": target_ids},
             outputs=self.project(self.decode(source_ids, target_ids)),
-            **kwargs,
+            name=name,
+            trainable=trainable,
         )
 
         # === Config ===
@@ -226,17 +195,15 @@ class Transformer(keras.Model):
         self._config = {
             "source_vocab_size": source_vocab_size,
             "target_vocab_size": target_vocab_size,
-            **sizes,
-            "activation": keras.activations.serialize(
-                keras.activations.get(activation)
-            ),
+            "num_layers": num_layers,
+            **options.config(),
             "tying": tying,
             "output_bias": output_bias,
             **special_ids,
         }
 
     def embed(self, token_ids, embedding, start=0):
-        """Embeds ids and adds positions (sections 3.4 and 3.5).
+        """Embeds ids and adds positions (sections 3.4 and 3.5), if it does.
 
         Args:
             token_ids: int tensor `(B, T)`; or `(R,)`, all at one position.
@@ -246,21 +213,27 @@ class Transformer(keras.Model):
         Returns:
             Float tensor `(B, T, D)` or `(R, D)`.
         """
-        vectors = self.positional_encoding(embedding(token_ids), start=start)
+        vectors = embedding(token_ids)
+        if self.positional_encoding is not None:
+            vectors = self.positional_encoding(vectors, start=start)
         return self.embedding_dropout(vectors)
 
-    def encode(self, source_ids):
+    def encode(self, source_ids, attention_mask=None):
         """Reads the source.
 
         Args:
             source_ids: int tensor `(B, S)`, padded with `pad_id`.
+            attention_mask: bool tensor `(B, 1, S)`, the `padding_mask` of
+                the source, if it is at hand.
 
         Returns:
             The memory, a float tensor `(B, S, D)`.
         """
+        if attention_mask is None:
+            attention_mask = padding_mask(source_ids, self.pad_id)
         return self.encoder(
             self.embed(source_ids, self.source_embedding),
-            attention_mask=padding_mask(source_ids, self.pad_id),
+            attention_mask=attention_mask,
         )
 
     def decode(self, source_ids, target_ids, return_weights=False):
@@ -276,10 +249,11 @@ class Transformer(keras.Model):
             the cross-attention weights of the last layer, `(B, H, T, S)`, 0
             on padding of the source.
         """
+        mask = padding_mask(source_ids, self.pad_id)
         return self.decoder(
             self.embed(target_ids, self.target_embedding),
-            self.encode(source_ids),
-            memory_attention_mask=padding_mask(source_ids, self.pad_id),
+            self.encode(source_ids, mask),
+            memory_attention_mask=mask,
             return_weights=return_weights,
         )
 
@@ -289,69 +263,43 @@ class Transformer(keras.Model):
             return self.target_embedding(states, project=True)
         return self.output_projection(states)
 
-    def start(self, source_ids, empty_cache=GrowingCache.empty):
+    def start(self, source_ids):
         """Prepares decoding: what every `step` will read.
 
         Args:
             source_ids: int tensor `(B, S)`, padded with `pad_id`.
-            empty_cache: function that makes the cache of one layer, such as
-                `GrowingCache.empty`, or `FixedCache.empty` with a length.
 
         Returns:
             A pair. First, what stays as it is, whatever is generated: a dict
             of `mask` `(B, 1, S)` and `memory`, the keys and values of each
             layer. Second, what each step adds to: the list of caches, one a
-            layer, with `B` rows.
+            layer.
         """
-        memory = self.encode(source_ids)
-        caches = []
-        for layer in self.decoder.layers:
-            attention = layer.self_attention
-            caches.append(
-                empty_cache(
-                    ops.shape(source_ids)[0],
-                    attention.num_heads,
-                    attention.d_k,
-                    attention.d_v,
-                    attention.compute_dtype,
-                )
-            )
-        sentence = {
-            "mask": padding_mask(source_ids, self.pad_id),
-            "memory": self.decoder.project_memory(memory),
-        }
-        return sentence, caches
+        mask = padding_mask(source_ids, self.pad_id)
+        memory = self.decoder.project_memory(self.encode(source_ids, mask))
+        caches = self.decoder.empty_caches(ops.shape(source_ids)[0])
+        return {"mask": mask, "memory": memory}, caches
 
-    def step(
-        self, token_ids, position, sentence, caches, batch=None, lineage=None
-    ):
+    def step(self, token_ids, step, sentence, caches):
         """Computes the logits after one more token of each hypothesis.
 
         Args:
-            token_ids: int tensor `(R,)`, the ids at `position`; row
-                `b * K + k` is hypothesis `k` of sentence `b`.
-            position: int scalar tensor, 0 for bos.
+            token_ids: int tensor `(R,)`, the ids at `step.position`.
+            step: `keras_transformer.layers.Step`, the position, and which
+                rows belong to a sentence if it has several.
             sentence: of `start`, for `B` sentences.
-            caches: of `start` or the last `step`, for `R` hypotheses; with
-                `lineage` for `B` sentences.
-            batch: int or scalar tensor, `B`; None if `R = B`.
-            lineage: float tensor `(B, K, (position + 1) * K)`, or None. With
-                it the `K` hypotheses of a sentence share a cache, in which
-                each finds its own prefix where `lineage` is 0; elsewhere it
-                is `HIDDEN_SCORE`.
+            caches: of `start` or the last `step`, for `B` sentences.
 
         Returns:
             Logits `(R, V)`, the new caches, and the cross-attention weights
             `(B, H, K, S)` of the last layer.
         """
         states, caches, weights = self.decoder.step(
-            self.embed(token_ids, self.target_embedding, position),
+            self.embed(token_ids, self.target_embedding, step.position),
             sentence["memory"],
             sentence["mask"],
             caches,
-            position,
-            batch,
-            lineage,
+            step,
         )
         return self.project(states), caches, weights
 
@@ -368,12 +316,12 @@ class Transformer(keras.Model):
         return cls(**config)
 
 
-def _check_tying(tying, shared, source_vocab_size, target_vocab_size):
+def _check_tying(tying, source_vocab_size, target_vocab_size):
     if tying not in TYING_MODES:
         raise ValueError(
             f"tying must be one of {TYING_MODES}, got tying={tying!r}"
         )
-    if tying == "all" and not shared:
+    if tying == "all" and source_vocab_size != target_vocab_size:
         raise ValueError(
             'tying="all" needs one vocabulary, got source_vocab_size='
             f"{source_vocab_size}, target_vocab_size={target_vocab_size}; "

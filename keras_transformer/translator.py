@@ -1,18 +1,19 @@
 """The Translator: a trained model with its tokenizers, text to text."""
 
 import secrets
+import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from keras_transformer.decoding import Generator, complete_options
 from keras_transformer.decoding.option_checks import check_number
-from keras_transformer.layers.arguments import SPECIAL_IDS
 from keras_transformer.padded_batches import (
     decode_rows,
     pad_rows,
     teacher_force_rows,
 )
 from keras_transformer.run_folder import check_json, read_run, write_run
+from keras_transformer.special_ids import SPECIAL_IDS
 
 
 class Translation(NamedTuple):
@@ -66,6 +67,11 @@ class Translator:
             tokenizer knows more pieces than the model, or `training` holds
             what JSON cannot.
 
+    Warns:
+        UserWarning: if the model has one embedding for both sides
+            (`tying="all"`) and an id is another piece on either, since such
+            a model learns less than it could.
+
     Example:
 
     >>> from keras_transformer import Tokenizer, Transformer
@@ -100,6 +106,9 @@ class Translator:
             "target",
             self.target_tokenizer,
             transformer.target_vocab_size,
+        )
+        _warn_if_ids_differ(
+            transformer, self.source_tokenizer, self.target_tokenizer
         )
         self.generator = Generator(
             transformer, self.target_tokenizer.vocab_size
@@ -364,3 +373,24 @@ def _check_agreement(transformer, side, tokenizer, vocab_size):
             f"model has {side}_vocab_size={vocab_size}; it needs as many at "
             "least"
         )
+
+
+def _warn_if_ids_differ(transformer, source_tokenizer, target_tokenizer):
+    """Warns of one embedding where an id means two things."""
+    tied = transformer.source_embedding is transformer.target_embedding
+    if source_tokenizer is target_tokenizer or not tied:
+        return
+    ids = range(min(source_tokenizer.vocab_size, target_tokenizer.vocab_size))
+    both = zip(
+        source_tokenizer.pieces(ids), target_tokenizer.pieces(ids), strict=True
+    )
+    for token_id, (source, target) in enumerate(both):
+        if source != target:
+            warnings.warn(
+                'the model has tying="all", one embedding for both '
+                f"tokenizers, but id {token_id} is {source!r} of the source "
+                f"and {target!r} of the target; expected one vocabulary, or a "
+                'model made with tying="target" or tying="none"',
+                stacklevel=3,
+            )
+            return

@@ -23,8 +23,19 @@ MOST_LINES = 250  # Of code; docstrings may take the room that they need.
 
 # What a room may import, where it is told in full.
 ALLOWED = {
-    "layers": {"keras", "numpy", "typing", "keras_transformer.layers"},
-    "transformer": {"keras", "keras_transformer.layers"},
+    "special_ids": set(),
+    "layers": {
+        "keras",
+        "numpy",
+        "dataclasses",
+        "typing",
+        "keras_transformer.layers",
+    },
+    "transformer": {
+        "keras",
+        "keras_transformer.layers",
+        "keras_transformer.special_ids",
+    },
     "training": {
         "keras",
         "numpy",
@@ -44,6 +55,7 @@ ALLOWED = {
 READING_ORDER = [
     "version",
     "folders",
+    "special_ids",
     "layers",
     "transformer",
     "training",
@@ -258,6 +270,21 @@ def test_onnx_is_imported_at_the_top_in_its_room_and_nowhere_else():
             assert any(within(name, modules) for name in top), path
         else:
             assert not any(within(name, modules) for name in top), path
+
+
+def test_reading_order_of_the_layers_is_import_order():
+    """The docstring of the package lists them, one a line."""
+    listed = re.findall(r"^    (\w+)  ", keras_transformer.layers.__doc__, re.M)
+    paths = {path.stem: path for path in of_room("layers")}
+    assert sorted(listed) == sorted(paths.keys() - {"__init__"})
+    for place, name in enumerate(listed):
+        later = {f"keras_transformer.layers.{n}" for n in listed[place:]}
+        names = imports(paths[name])
+        assert [n for n in names if within(n, later)] == [], name
+        # By file, not through the package, so that the order is seen.
+        files = {f"keras_transformer.layers.{n}" for n in listed}
+        ours = [n for n in names if within(n, {"keras_transformer.layers"})]
+        assert [n for n in ours if not within(n, files)] == [], name
 
 
 @pytest.mark.parametrize("path", FILES, ids=identity)

@@ -1,5 +1,6 @@
 import inspect
 import itertools
+import json
 import re
 
 import keras
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import BASE, BIG, TINY, Transformer
-from keras_transformer.layers import positional_encoding
+from keras_transformer.layers import LayerOptions, positional_encoding
 from keras_transformer.transformer import TYING_MODES
 from tests.support.backend import all_finite, compiled, gradients
 from tests.support.numpy_transformer import NumpyTransformer
@@ -20,6 +21,7 @@ from tests.support.small_models import (
     small_transformer,
     to_numpy,
 )
+from tests.support.variants import VARIANT
 
 SOURCE = random_ids([5, 3, 7])
 TARGET = random_ids([2, 4, 3], seed=1)
@@ -302,6 +304,68 @@ def test_dropout_falls_on_the_sum_of_embedding_and_positions():
     assert set(ratio.ravel()) == {0.0, 2.0}
 
 
+# === Variants ===
+
+
+def test_rotation_takes_the_place_of_the_waves():
+    model = shared_transformer(**VARIANT)
+    table = to_numpy(model.target_embedding.embeddings)
+    for start in (0, 7):
+        vectors = model.embed(TARGET, model.target_embedding, start)
+        assert difference(vectors, table[TARGET] * 11**0.5) < 1e-6
+    # And tells order: words of the source and of the prefix change places.
+    logits = to_numpy(model(feed([[5, 6, 7, 2]], [[1, 8, 9, 10]])))
+    source = model(feed([[7, 6, 5, 2]], [[1, 8, 9, 10]]))
+    target = model(feed([[5, 6, 7, 2]], [[1, 9, 8, 10]]))
+    assert difference(source, logits) > 1e-3
+    assert difference(to_numpy(target)[:, 3], logits[:, 3]) > 1e-3
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_norm_of_ones_own_is_every_norm(norm_first):
+    model = small_transformer(**VARIANT, norm_first=norm_first)
+    norms = [
+        layer
+        for layer in model._flatten_layers()
+        if type(layer).__name__.endswith("Normalization")
+    ]
+    assert {type(each) for each in norms} == {keras.layers.RMSNormalization}
+    assert len(norms) == 2 * (2 + 3) + 2 * norm_first
+
+
+@pytest.mark.parametrize("form", ["config", "file"])
+def test_variant_is_the_same_when_loaded(form, tmp_path):
+    model = shared_transformer(**VARIANT, norm_first=True)
+    config = json.loads(json.dumps(model.get_config()))
+    assert (config["make_norm"], config["rotate"]) == (
+        "mine>rms_norm",
+        "mine>rotary",
+    )
+    if form == "file":
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+    else:
+        loaded = Transformer.from_config(config)
+        loaded.set_weights(model.get_weights())
+    inputs = feed(SOURCE, TARGET)
+    assert difference(loaded(inputs), model(inputs)) == 0
+
+
+# === Vocabularies ===
+
+
+def test_two_vocabularies_of_one_size_are_two():
+    assert shared_transformer().get_config()["tying"] == "all"
+    two = shared_transformer(target_vocab_size=VOCAB_SIZE)
+    assert two.get_config()["tying"] == "target"
+    assert two.source_embedding is not two.target_embedding
+    asked = shared_transformer(target_vocab_size=VOCAB_SIZE, tying="all")
+    assert asked.source_embedding is asked.target_embedding
+    assert Transformer.from_config(asked.get_config()).count_params() == (
+        asked.count_params()
+    )
+
+
 # === Config ===
 
 
@@ -326,8 +390,11 @@ def test_config_holds_every_argument():
         "trainable": True,
     }
     config = Transformer(**arguments, dtype="mixed_float16").get_config()
-    names = set(inspect.signature(Transformer).parameters) - {"kwargs"}
-    assert set(config) == names | {"name", "dtype", "trainable"}
+    names = {
+        *inspect.signature(Transformer).parameters,
+        *inspect.signature(LayerOptions).parameters,
+    }
+    assert set(config) == names - {"options", "make_norm", "rotate"}
     assert {name: config[name] for name in arguments} == arguments
 
     copy = Transformer.from_config(config)
@@ -357,7 +424,7 @@ def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
             "tying must be one of ('all', 'target', 'none'), got tying='both'",
         ),
         (
-            {"target_vocab_size": 19},
+            {"target_vocab_size": 19, "tying": "all"},
             'tying="all" needs one vocabulary, got source_vocab_size=17, '
             'target_vocab_size=19; use tying="target" or tying="none"',
         ),
@@ -406,6 +473,11 @@ def test_saved_model_is_the_same_when_loaded(tying, tmp_path):
             {"attention_dropout": -0.5},
             "attention_dropout must be a number in [0, 1), got "
             "attention_dropout=-0.5",
+        ),
+        (
+            {"rotate": "mine>other"},
+            "rotate='mine>other' is not registered; first import the module "
+            "that registers it with keras.saving.register_keras_serializable",
         ),
     ],
 )

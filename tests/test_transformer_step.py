@@ -1,12 +1,10 @@
 """One target position at a time gives what all positions at once give."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.layers import FixedCache, GrowingCache
+from keras_transformer.layers import Step
 from keras_transformer.layers.attention import HIDDEN_SCORE
 from keras_transformer.transformer import TYING_MODES
 from tests.support.small_models import (
@@ -15,13 +13,11 @@ from tests.support.small_models import (
     shared_transformer,
     to_numpy,
 )
+from tests.support.variants import VARIANT
 
 SOURCE = random_ids([5, 3])
 LENGTH = 5
-CACHES = {
-    "growing": GrowingCache.empty,
-    "fixed": partial(FixedCache.empty, length=7),
-}
+PARTS = {"paper": {}, "variant": VARIANT}
 
 
 def targets(rows):
@@ -30,63 +26,52 @@ def targets(rows):
     return ids.astype("int32")
 
 
-def step_by_step(model, target_ids, empty_cache, hypotheses=1):
+def step_by_step(model, target_ids):
     """Gives logits `(R, T, V)` and the weights of each step."""
-    sentence, caches = model.start(
-        SOURCE,
-        lambda rows, *shape: empty_cache(rows * hypotheses, *shape),
-    )
+    sentence, caches = model.start(SOURCE)
     logits, weights = [], []
     for position in range(target_ids.shape[1]):
         step, caches, attended = model.step(
             ops.convert_to_tensor(target_ids[:, position]),
-            position,
+            Step(position),
             sentence,
             caches,
-            batch=None if hypotheses == 1 else len(SOURCE),
         )
         logits.append(to_numpy(step))
         weights.append(to_numpy(attended))
     return np.stack(logits, axis=1), weights
 
 
-@pytest.mark.parametrize("empty_cache", CACHES.values(), ids=CACHES)
+@pytest.mark.parametrize("variant", PARTS.values(), ids=PARTS)
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("tying", TYING_MODES)
-def test_step_by_step_equals_all_at_once(tying, norm_first, empty_cache):
+def test_step_by_step_equals_all_at_once(tying, norm_first, variant):
     model = shared_transformer(
-        tying=tying, norm_first=norm_first, output_bias=True
+        tying=tying, norm_first=norm_first, output_bias=True, **variant
     )
     target = targets(rows=2)
-    expected = model({"source_ids": SOURCE, "target_ids": target})
-    logits, _ = step_by_step(model, target, empty_cache)
+    expected, attention = all_at_once(model, target)
+    logits, weights = step_by_step(model, target)
     assert difference(logits, expected) < 1e-5
-
-
-@pytest.mark.parametrize("empty_cache", CACHES.values(), ids=CACHES)
-def test_three_hypotheses_of_a_sentence_lie_side_by_side(empty_cache):
-    model = shared_transformer()
-    target = targets(rows=6)
-    source = np.repeat(SOURCE, 3, axis=0)  # row b * K + k is of sentence b
-    expected = model({"source_ids": source, "target_ids": target})
-    logits, weights = step_by_step(model, target, empty_cache, hypotheses=3)
-    assert difference(logits, expected) < 1e-5
-
-    alone, weights_alone = step_by_step(model, target[::3], empty_cache)
-    for step, step_alone in zip(weights, weights_alone, strict=True):
-        assert step.shape == (2, 3, 3, 5)
+    for position, step in enumerate(weights):
+        assert step.shape == (2, 3, 1, 5)
+        assert difference(step[:, :, 0], attention[:, :, position]) < 1e-5
         np.testing.assert_allclose(step.sum(-1), 1, rtol=1e-5)
         assert np.all(step[1, :, :, 3:] == 0)
-        assert difference(step[:, :, :1], step_alone) < 1e-5
+
+
+def all_at_once(model, target):
+    states, weights = model.decode(SOURCE, target, return_weights=True)
+    return to_numpy(model.project(states)), to_numpy(weights)
 
 
 def test_dropout_is_off_when_decoding():
     model = shared_transformer(dropout=0.5, attention_dropout=0.5)
     target = targets(rows=2)
-    logits, _ = step_by_step(model, target, GrowingCache.empty)
-    again, _ = step_by_step(model, target, GrowingCache.empty)
+    logits, _ = step_by_step(model, target)
+    again, _ = step_by_step(model, target)
     assert difference(logits, again) == 0
-    plain, _ = step_by_step(shared_transformer(), target, GrowingCache.empty)
+    plain, _ = step_by_step(shared_transformer(), target)
     assert difference(logits, plain) == 0
 
 
@@ -106,14 +91,15 @@ def test_sentence_of_padding_alone_decodes_without_nan():
     source = np.array([[5, 6, 2], [0, 0, 0]])
     sentence, caches = model.start(source)
     bos = ops.convert_to_tensor([1, 1])
-    logits, _, weights = model.step(bos, 0, sentence, caches)
+    logits, _, weights = model.step(bos, Step(0), sentence, caches)
     assert np.isfinite(to_numpy(logits)).all()
     assert np.all(to_numpy(weights)[1] == 0)
 
 
-def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it():
+@pytest.mark.parametrize("variant", PARTS.values(), ids=PARTS)
+def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it(variant):
     """Each step every hypothesis goes on from any of its sentence."""
-    model = shared_transformer(norm_first=True)
+    model = shared_transformer(norm_first=True, **variant)
     batch, beams = 2, 3
     generator = np.random.default_rng(3)
     sentence, caches = model.start(SOURCE)
@@ -127,13 +113,12 @@ def test_hypotheses_that_share_a_cache_find_their_own_prefix_in_it():
         ids = np.zeros(batch * beams, "int32") + ids
         lineage = np.concatenate([lineage[parents], own], axis=1)
         paths = np.concatenate([paths[parents], ids[:, None]], axis=1)
+        bias = ops.convert_to_tensor(lineage.reshape(batch, beams, -1))
         logits, caches, weights = model.step(
             ops.convert_to_tensor(ids, "int32"),
-            position,
+            Step(position, batch, ops.cast(bias, "float32")),
             sentence,
             caches,
-            batch,
-            ops.convert_to_tensor(lineage.reshape(batch, beams, -1), "float32"),
         )
         expected = model(
             {

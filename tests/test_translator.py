@@ -3,6 +3,7 @@ import json
 import math
 import re
 
+import keras
 import numpy as np
 import pytest
 
@@ -624,6 +625,57 @@ def test_tokenizer_must_not_know_more_than_the_model():
     message = "source tokenizer knows 293 pieces, .* source_vocab_size=283"
     with pytest.raises(ValueError, match=message):
         Translator(model, learn(293), learn(281))
+
+
+def test_one_embedding_for_ids_of_two_meanings_is_warned_of():
+    other = learn(lines=["eins zwei drei vier fünf", "sechs sieben acht neun"])
+    made = dict(source_vocab_size=293, target_vocab_size=293, **SIZES)
+    model = Transformer(tying="all", **made)
+    sides = learn(), other
+    ids = range(293)
+    pieces = [each.pieces(ids) for each in sides]
+    first = next(i for i in ids if pieces[0][i] != pieces[1][i])
+    message = (
+        'the model has tying="all", one embedding for both tokenizers, but id '
+        f"{first} is {pieces[0][first]!r} of the source and "
+        f"{pieces[1][first]!r} of the target; expected one vocabulary, or a "
+        'model made with tying="target" or tying="none"'
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(message)}$") as caught:
+        Translator(model, *sides)
+    assert caught[0].filename == __file__
+    # None of these warns, which the settings of pytest would make an error:
+    # equal pieces, embeddings of their own, one tokenizer.
+    Translator(model, learn(), learn())
+    Translator(Transformer(**made), *sides)
+    Translator(model, other)
+
+
+def test_a_run_trained_with_ids_of_two_meanings_still_loads(tmp_path):
+    other = learn(lines=["eins zwei drei vier fünf", "sechs sieben acht neun"])
+    model = Transformer(293, 293, tying="all", **SIZES)
+    with pytest.warns(UserWarning, match="one embedding for both"):
+        Translator(model, learn(), other).save(tmp_path / "run")
+    with pytest.warns(UserWarning, match="one embedding for both"):
+        loaded = Translator.load(tmp_path / "run")
+    assert loaded.transformer.get_config()["tying"] == "all"
+
+
+def test_a_run_that_names_an_unknown_function_is_refused(tmp_path):
+    @keras.saving.register_keras_serializable("gone", "norm")
+    def norm(**arguments):
+        return keras.layers.RMSNormalization(**arguments)
+
+    make_translator(make_norm=norm).save(tmp_path / "run")
+    Translator.load(tmp_path / "run")
+    registered = keras.saving.get_custom_objects()
+    del registered["gone>norm"]
+    message = re.escape(
+        "make_norm='gone>norm' is not registered; first import the module "
+        "that registers it with keras.saving.register_keras_serializable"
+    )
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Translator.load(tmp_path / "run")
 
 
 def assert_equal_weights(first, second):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_transformer.decoding.search_state import SearchState
+from keras_transformer.layers import Step
 from keras_transformer.layers.attention import HIDDEN_SCORE
 
 
@@ -21,7 +22,7 @@ def single_step(transformer, source_ids):
 
     def step(token_ids, position, state):
         logits, caches, attention = transformer.step(
-            token_ids, position, state.sentence, state.shared
+            token_ids, Step(position), state.sentence, state.shared
         )
         return logits, state._replace(shared=caches), attention
 
@@ -53,13 +54,9 @@ def beam_step(transformer, source_ids, beam_size):
         lineage = tf.concat(
             [state.hypothesis, tf.tile(own, [batch, 1])], axis=1
         )
+        at = Step(position, batch, tf.reshape(lineage, [batch, beam_size, -1]))
         logits, caches, attention = transformer.step(
-            token_ids,
-            position,
-            state.sentence,
-            state.shared,
-            batch,
-            tf.reshape(lineage, [batch, beam_size, -1]),
+            token_ids, at, state.sentence, state.shared
         )
         return logits, SearchState(state.sentence, lineage, caches), attention
 

@@ -7,7 +7,11 @@ from keras import ops
 
 from keras_transformer.layers.arguments import check_positive, check_rate
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.masks import combine_masks
+from keras_transformer.layers.masks import combine_masks, implicit_mask
+from keras_transformer.layers.registered import (
+    registered_function,
+    registered_names,
+)
 
 # A finite stand-in for minus infinity: softmax of a row of infinities is NaN,
 # and this one fits float16, for models that are stored in half precision.
@@ -103,6 +107,10 @@ class MultiHeadAttention(keras.layers.Layer):
         d_v: int, width of the values of one head, or None.
         dropout: float in [0, 1), rate on the attention weights.
         use_bias: bool, whether the four projections add a bias.
+        rotate: None, or a registered function of queries or keys
+            `(B, H, T, d_k)` and their positions, an int tensor that
+            broadcasts to `(B, H, T)`, to a tensor like the first: tells
+            positions by what it does to both (not in the paper).
         **kwargs: the arguments of every Keras layer.
 
     Call arguments:
@@ -121,7 +129,7 @@ class MultiHeadAttention(keras.layers.Layer):
     Raises:
         ValueError: if a size is not positive, a rate not in [0, 1), or
             `d_model` is no multiple of `num_heads` and `d_k` or `d_v` is not
-            given.
+            given, or `rotate` is not registered with Keras.
 
     Example:
 
@@ -140,6 +148,7 @@ class MultiHeadAttention(keras.layers.Layer):
         d_v=None,
         dropout=0.0,
         use_bias=True,
+        rotate=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -158,6 +167,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.d_v = d_v or d_model // num_heads
         self.dropout = dropout
         self.use_bias = use_bias
+        self.rotate = registered_function("rotate", rotate)
         self.query_projection = self._projection("query", num_heads * self.d_k)
         self.key_projection = self._projection("key", num_heads * self.d_k)
         self.value_projection = self._projection("value", num_heads * self.d_v)
@@ -187,91 +197,98 @@ class MultiHeadAttention(keras.layers.Layer):
         training=None,
         value_mask=None,
     ):
-        if value_mask is not None:
-            value_mask = ops.expand_dims(value_mask, axis=1)
         outputs, weights = self.attend(
             query,
             self.project(value, key),
-            combine_masks(attention_mask, value_mask),
+            combine_masks(attention_mask, implicit_mask(value_mask)),
             training=training,
         )
         return (outputs, weights) if return_weights else outputs
 
-    def project(self, value, key=None, batch=None):
+    def project(self, value, key=None, step=None):
         """Computes the keys and values that queries will read.
 
         Decoding calls this once for each sentence (cross-attention) or once
         for each new position (self-attention), and keeps the result.
 
         Args:
-            value: float tensor `(B, S, D_v)`; or `(R, D_v)`, `R` a multiple
-                of `B`: `R / B` positions of each row.
+            value: float tensor `(B, S, D_v)`; in a step `(R, D_v)`.
             key: float tensor like it, `(..., D_k)`, by default `value`.
-            batch: as of `attend`.
+            step: `Step`, or None for a whole sequence.
 
         Returns:
-            `KeysValues`.
+            `KeysValues`, the keys rotated.
         """
         key = value if key is None else key
-        return KeysValues(
-            self._split_heads(key, self.key_projection, self.d_k, batch),
-            self._split_heads(value, self.value_projection, self.d_v, batch),
-        )
+        keys = self._split_heads(key, self.key_projection, self.d_k, step)
+        values = self._split_heads(value, self.value_projection, self.d_v, step)
+        return KeysValues(self._at_positions(keys, step), values)
 
     def attend(
         self,
         query,
         keys_values,
         attention_mask=None,
-        training=None,
-        batch=None,
         attention_bias=None,
+        step=None,
+        training=None,
     ):
         """Reads projected keys and values.
 
         Args:
-            query: float tensor `(B, T, D_q)`; or `(R, D_q)`, `R` a multiple
-                of `B`: `R / B` queries to each row of keys and values.
-            keys_values: `KeysValues`.
+            query: float tensor `(B, T, D_q)`; in a step `(R, D_q)`.
+            keys_values: `KeysValues`, or a cache.
             attention_mask: bool tensor that broadcasts to `(B, T, S)`, or
                 None.
-            training: bool, whether dropout is on.
-            batch: int or scalar tensor, the `B` of a query `(R, D_q)`; None
-                if `R = B`. A query `(B, T, D_q)` tells it itself.
             attention_bias: as of `scaled_dot_product_attention`.
+            step: as of `project`.
+            training: bool, whether dropout is on.
 
         Returns:
-            Outputs `(B, T, D)` or `(R, D)`, and weights `(B, H, T, S)`, where
-            `T` is `R / B`.
+            Outputs `(B, T, D)` and weights `(B, H, T, S)`; in a step `(R, D)`
+            and `(B, H, K, S)`.
         """
-        outputs, weights = scaled_dot_product_attention(
-            self._split_heads(query, self.query_projection, self.d_k, batch),
-            *keys_values,
+        queries = self._split_heads(
+            query, self.query_projection, self.d_k, step
+        )
+        heads, weights = scaled_dot_product_attention(
+            self._at_positions(queries, step),
+            keys_values.keys,
+            keys_values.values,
             attention_mask,
             dropout=lambda w: self.weights_dropout(w, training=training),
             return_weights=True,
             attention_bias=attention_bias,
         )
-        outputs = self._join_heads(outputs, ops.shape(query), batch)
-        return self.output_projection(outputs), weights
+        joined = self._join_heads(heads, query, step)
+        return self.output_projection(joined), weights
 
-    def _split_heads(self, inputs, projection, width, batch=None):
-        """Gives `(B, H, T, width)`; what has no axis of positions has one."""
+    def _split_heads(self, inputs, projection, width, step):
+        """Gives `(B, H, T, width)` of what is projected."""
+        states = projection(inputs)
+        if step is not None:
+            return step.split_heads(states, self.num_heads, width)
         # The axes are those of the inputs: converters lose those of what is
         # projected. No -1 where all may be 0, from which nothing follows.
-        states = projection(inputs)
-        if len(inputs.shape) == 2 and batch is None:
-            return ops.reshape(states, (-1, self.num_heads, 1, width))
-        axes = (batch, -1) if len(inputs.shape) == 2 else ops.shape(inputs)[:2]
+        axes = ops.shape(inputs)[:2]
         heads = ops.reshape(states, (*axes, self.num_heads, width))
         return ops.transpose(heads, (0, 2, 1, 3))
 
-    def _join_heads(self, heads, query_shape, batch):
-        """The way back: `(B, T, H * d_v)` or `(R, H * d_v)`."""
-        axes = (-1,) if len(query_shape) == 2 else query_shape[:2]
-        if len(query_shape) == 3 or batch is not None:
-            heads = ops.transpose(heads, (0, 2, 1, 3))
-        return ops.reshape(heads, (*axes, self.num_heads * self.d_v))
+    def _join_heads(self, heads, query, step):
+        """The way back: `(B, T, H * d_v)`, in a step `(R, H * d_v)`."""
+        width = self.num_heads * self.d_v
+        if step is not None:
+            return step.join_heads(heads, width)
+        heads = ops.transpose(heads, (0, 2, 1, 3))
+        return ops.reshape(heads, (*ops.shape(query)[:2], width))
+
+    def _at_positions(self, heads, step):
+        """Rotates queries or keys `(B, H, T, d_k)`, where that is asked."""
+        if self.rotate is None:
+            return heads
+        if step is None:
+            return self.rotate(heads, ops.arange(ops.shape(heads)[2]))
+        return self.rotate(heads, ops.convert_to_tensor(step.position, "int32"))
 
     def get_config(self):
         return {
@@ -282,4 +299,5 @@ class MultiHeadAttention(keras.layers.Layer):
             "d_v": self.d_v,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
+            **registered_names(rotate=self.rotate),
         }

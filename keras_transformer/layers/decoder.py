@@ -2,12 +2,9 @@
 
 import keras
 
+from keras_transformer.layers.arguments import check_positive
 from keras_transformer.layers.decoder_layer import DecoderLayer
-from keras_transformer.layers.stack import (
-    closing_norm,
-    layer_config,
-    stacked_layers,
-)
+from keras_transformer.layers.step import GrowingCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -19,11 +16,11 @@ class Decoder(keras.layers.Layer):
 
     Args:
         num_layers: int, `N`.
-        **layer_arguments: the arguments of `DecoderLayer`; `name`, `dtype`
-            and the like belong to this layer.
+        **options: those of `LayerOptions`, and the `name`, `dtype` and
+            `trainable` of every Keras layer.
 
     Call arguments:
-        inputs: float tensor `(B, T, D)`.
+        inputs: float tensor `(B, T, D)`. A Keras mask on it hides padding.
         memory: float tensor `(B, S, D)`. A Keras mask on it hides padding.
         attention_mask: bool tensor that broadcasts to `(B, T, T)`, added to
             the causal mask, or None.
@@ -43,15 +40,16 @@ class Decoder(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_layers, *, name=None, dtype=None, trainable=True,
-        **layer_arguments,
-    ):  # fmt: skip
+        self, num_layers, *, name=None, dtype=None, trainable=True, **options
+    ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        check_positive(num_layers=num_layers)
         self.supports_masking = True
-        self.layers = stacked_layers(
-            DecoderLayer, num_layers, self.dtype_policy, layer_arguments
-        )
-        self.final_norm = closing_norm(self.layers[0])
+        self.layers = [
+            DecoderLayer(name=f"layer_{i}", dtype=self.dtype_policy, **options)
+            for i in range(num_layers)
+        ]
+        self.final_norm = self.layers[0].feed_forward_norm.final_norm()
 
     def build(self, inputs_shape, memory_shape):
         for layer in self.layers:
@@ -94,26 +92,25 @@ class Decoder(keras.layers.Layer):
         """
         return [layer.cross_attention.project(memory) for layer in self.layers]
 
-    def step(
-        self,
-        inputs,
-        memory,
-        memory_mask,
-        caches,
-        position,
-        batch=None,
-        lineage=None,
-    ):
+    def empty_caches(self, batch):
+        """Makes a `GrowingCache` for each layer, of `batch` sentences."""
+        attentions = [layer.self_attention for layer in self.layers]
+        return [
+            GrowingCache.empty(
+                batch, each.num_heads, each.d_k, each.d_v, each.compute_dtype
+            )
+            for each in attentions
+        ]
+
+    def step(self, inputs, memory, memory_attention_mask, caches, step):
         """Decodes one position through all layers.
 
         Args:
             inputs: float tensor `(R, D)`, as in `DecoderLayer.step`.
             memory: the list of `project_memory`.
-            memory_mask: bool tensor `(B, 1, S)`, or None.
-            caches: list with the cache of each layer.
-            position: int scalar tensor.
-            batch: as of `DecoderLayer.step`.
-            lineage: as of `DecoderLayer.step`.
+            memory_attention_mask: bool tensor `(B, 1, S)`, or None.
+            caches: the list of `empty_caches` or of the last step.
+            step: `Step`.
 
         Returns:
             Outputs `(R, D)`, the new list of caches, and the
@@ -124,13 +121,7 @@ class Decoder(keras.layers.Layer):
             self.layers, memory, caches, strict=True
         ):
             states, cache, weights = layer.step(
-                states,
-                keys_values,
-                memory_mask,
-                cache,
-                position,
-                batch,
-                lineage,
+                states, keys_values, memory_attention_mask, cache, step
             )
             new_caches.append(cache)
         return self.finish(states), new_caches, weights
@@ -154,6 +145,6 @@ class Decoder(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            **layer_config(self.layers[0]),
+            **self.layers[0].options.config(),
             "num_layers": len(self.layers),
         }

@@ -2,12 +2,8 @@
 
 import keras
 
+from keras_transformer.layers.arguments import check_positive
 from keras_transformer.layers.encoder_layer import EncoderLayer
-from keras_transformer.layers.stack import (
-    closing_norm,
-    layer_config,
-    stacked_layers,
-)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -19,8 +15,8 @@ class Encoder(keras.layers.Layer):
 
     Args:
         num_layers: int, `N`.
-        **layer_arguments: the arguments of `EncoderLayer`; `name`, `dtype`
-            and the like belong to this layer.
+        **options: those of `LayerOptions`, and the `name`, `dtype` and
+            `trainable` of every Keras layer.
 
     Call arguments:
         inputs: float tensor `(B, S, D)`. A Keras mask on it hides padding.
@@ -37,15 +33,16 @@ class Encoder(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_layers, *, name=None, dtype=None, trainable=True,
-        **layer_arguments,
-    ):  # fmt: skip
+        self, num_layers, *, name=None, dtype=None, trainable=True, **options
+    ):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
+        check_positive(num_layers=num_layers)
         self.supports_masking = True
-        self.layers = stacked_layers(
-            EncoderLayer, num_layers, self.dtype_policy, layer_arguments
-        )
-        self.final_norm = closing_norm(self.layers[0])
+        self.layers = [
+            EncoderLayer(name=f"layer_{i}", dtype=self.dtype_policy, **options)
+            for i in range(num_layers)
+        ]
+        self.final_norm = self.layers[0].feed_forward_norm.final_norm()
 
     def build(self, input_shape):
         for layer in self.layers:
@@ -71,6 +68,6 @@ class Encoder(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            **layer_config(self.layers[0]),
+            **self.layers[0].options.config(),
             "num_layers": len(self.layers),
         }

@@ -26,6 +26,11 @@ def padding_mask(token_ids, pad_id=0):
     return ops.expand_dims(ops.not_equal(token_ids, pad_id), axis=1)
 
 
+def implicit_mask(keras_mask):
+    """Gives the mask `(B, S)` that Keras passes on, or None, as `(B, 1, S)`."""
+    return None if keras_mask is None else ops.expand_dims(keras_mask, axis=1)
+
+
 def causal_mask(length):
     """Hides the future, so that a position predicts from its prefix alone.
 

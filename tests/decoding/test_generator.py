@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.decoding import Generator
+from keras_transformer.decoding import Generator, SearchState, beam_search
 from keras_transformer.decoding.signatures import SIGNATURES, TOKEN_SIGNATURES
-from keras_transformer.layers import FixedCache
+from keras_transformer.layers import Step
 from tests.support.decoding_runs import (
     call,
     decode,
@@ -148,23 +148,34 @@ def test_scores_are_those_of_teacher_forcing(
         )
 
 
-def test_a_fixed_cache_gives_the_same_logits(transformer):
-    source_ids = tf.constant(random_sources(5, seed=3))
-    fixed = functools.partial(FixedCache.empty, length=9)
-    growing_state = transformer.start(source_ids)
-    fixed_state = transformer.start(source_ids, fixed)
-    target_ids = np.random.default_rng(1).integers(3, 32, (5, 7))
-    target_ids[:, 0] = 1
-    everything = all_at_once(transformer, source_ids, target_ids)
-    caches = [growing_state[1], fixed_state[1]]
-    for position in range(7):
-        for form, sentence in enumerate((growing_state[0], fixed_state[0])):
-            logits, caches[form], _ = transformer.step(
-                target_ids[:, position], position, sentence, caches[form]
+def test_a_search_whose_hypotheses_share_nothing_finds_the_same(
+    transformer, generator
+):
+    """Each has a sentence and a cache of its own, which follow it."""
+    source_ids = random_sources(5, seed=4)
+
+    @tf.function
+    def search(source_ids):
+        def step(token_ids, position, state):
+            sentence, caches = state.hypothesis
+            logits, caches, _ = transformer.step(
+                token_ids, Step(position), sentence, caches
             )
-            np.testing.assert_allclose(
-                logits, everything[:, position], atol=1e-4
-            )
+            return logits, SearchState(hypothesis=(sentence, caches))
+
+        return beam_search(
+            step,
+            SearchState(hypothesis=transformer.start(source_ids)),
+            [12] * 5,
+            num_hypotheses=4,
+        )
+
+    result = search(tf.constant(source_ids))
+    expected = decode(
+        generator.beam, source_ids, num_hypotheses=4, max_length=12
+    )
+    np.testing.assert_array_equal(result.token_ids, expected.token_ids)
+    np.testing.assert_allclose(result.scores, expected.scores, atol=1e-4)
 
 
 def test_ids_outside_the_vocabulary_count_as_unk(generator):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_transformer.decoding import Generator
+from keras_transformer.layers import Step
 from tests.support.decoding_runs import call, random_sources, seeds
 from tests.support.numpy_transformer import NumpyTransformer
 
@@ -111,7 +112,7 @@ def attention_of_steps(transformer, source_ids, target_ids):
     found = []
     for position, token_ids in enumerate(shifted(target_ids).T):
         _, caches, weights = transformer.step(
-            token_ids, position, sentence, caches
+            token_ids, Step(position), sentence, caches
         )
         found.append(np.asarray(weights)[:, :, 0].mean(axis=1))
     return np.stack(found, axis=1)

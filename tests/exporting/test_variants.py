@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
+from keras_transformer import (
+    Translator,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
 from keras_transformer.exporting.precision import float32_translator
 from tests.support import exports
 from tests.support.decoding_runs import seeds
+from tests.support.variants import VARIANT
 
 RUNTIMES = {
     "onnx": exports.onnx_runtime,
@@ -82,3 +89,58 @@ def test_only_the_ids_of_the_target_tokenizer_are_generated(
                 assert not {0, 1} & set(slot) and max(slot, default=0) < 283
     # All of them were drawn, or nearly so.
     assert len(np.unique(sample["token_ids"])) > 200
+
+
+@pytest.fixture(scope="module")
+def of_ones_own(tmp_path_factory):
+    """RMSNorm and rotary positions, trained, saved and read from a run."""
+    tokenizer = exports.learn(exports.random_lines(400, 0), 293)
+    model = exports.train(
+        tokenizer,
+        source_vocab_size=293,
+        num_layers=1,
+        d_model=22,
+        num_heads=2,
+        d_ff=53,
+        dropout=0.0,
+        norm_first=True,
+        epochs=3,
+        **VARIANT,
+    )
+    run = tmp_path_factory.mktemp("of_ones_own") / "run"
+    examples = {"examples": exports.sentences()[20:25]}
+    Translator(model, tokenizer, training=examples).save(run)
+    loaded = Translator.load(run)
+    for one, other in zip(
+        model.get_weights(), loaded.transformer.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    return loaded
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "saved_model"])
+def test_exports_hold_a_norm_and_positions_of_ones_own(
+    runtime, of_ones_own, tmp_path
+):
+    export = {"onnx": export_onnx, "saved_model": export_saved_model}[runtime]
+    export(of_ones_own, tmp_path / runtime)
+    ask = RUNTIMES[runtime](tmp_path / runtime)
+    texts = exports.sentences()[:16]
+    source_ids = of_ones_own.pad(of_ones_own.tokenize_source(texts))
+    for signature, options in (
+        ("greedy", {}),
+        ("beam", NBEST),
+        ("sample", {"seed": seeds(16), "top_p": 0.9}),
+    ):
+        expected = exports.rows_of(
+            exports.generate(of_ones_own, signature, source_ids, options)
+        )
+        assert len({str(ids) for ids, *_ in expected}) > 5
+        found = exports.rows_of(ask(signature, source_ids, options))
+        exports.assert_same_rows(found, expected)
+
+
+def test_litert_holds_them_too(of_ones_own, tmp_path):
+    # Compares with the Translator itself.
+    export_litert(of_ones_own, tmp_path / "litert", exports.sentences()[:3])
+    assert any((tmp_path / "litert").iterdir())

@@ -46,6 +46,14 @@ def test_dropout_falls_on_the_sublayer_and_not_on_the_residual():
     assert difference(inference, INPUTS + 1) < 1e-6
 
 
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_before_and_after_are_what_call_does(norm_first):
+    layer = built(norm_first=norm_first)
+    outputs = layer.after(INPUTS, 3 * layer.before(INPUTS))
+    expected = layer(INPUTS, sublayer=lambda x: 3 * x)
+    assert difference(outputs, expected) == 0
+
+
 def test_default_epsilon_is_far_below_that_of_keras():
     assert AddNorm().get_config()["epsilon"] == 1e-6
     assert AddNorm(epsilon=0.1).norm.epsilon == 0.1

@@ -1,5 +1,6 @@
 import re
 
+import keras
 import numpy as np
 import pytest
 
@@ -98,6 +99,40 @@ def test_good_arguments_pass():
             layers.Decoder,
             {**LAYER, "num_layers": 1.0},
             "num_layers must be a positive int, got num_layers=1.0",
+        ),
+        (
+            layers.EncoderLayer,
+            {**LAYER, "attention_dropout": 1},
+            "attention_dropout must be a number in [0, 1), got "
+            "attention_dropout=1",
+        ),
+        (
+            layers.AddNorm,
+            {"make_norm": 3},
+            "make_norm must be a function registered with "
+            "keras.saving.register_keras_serializable, so that a saved model "
+            "can name it, got make_norm=3",
+        ),
+        (
+            layers.Encoder,
+            {**LAYER, "num_layers": 1, "make_norm": keras.layers.Dense},
+            "make_norm must be a function registered with "
+            "keras.saving.register_keras_serializable, so that a saved model "
+            f"can name it, got make_norm={keras.layers.Dense!r}",
+        ),
+        (
+            layers.DecoderLayer,
+            {**LAYER, "rotate": min},
+            "rotate must be a function registered with "
+            "keras.saving.register_keras_serializable, so that a saved model "
+            "can name it, got rotate=<built-in function min>",
+        ),
+        (
+            layers.DecoderLayer,
+            {**LAYER, "rotate": "mine>unheard"},
+            "rotate='mine>unheard' is not registered; first import the "
+            "module that registers it with "
+            "keras.saving.register_keras_serializable",
         ),
     ],
 )

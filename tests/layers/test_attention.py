@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.layers import (
     MultiHeadAttention,
+    Step,
     causal_mask,
     scaled_dot_product_attention,
 )
@@ -206,3 +207,40 @@ def test_keras_mask_on_the_value_hides_it():
     both = layer(QUERY, values, attention_mask=first_only)
     visible = (ids != 0)[:, None] & first_only
     assert difference(both, layer(QUERY, plain, attention_mask=visible)) == 0
+
+
+@keras.saving.register_keras_serializable("tests")
+def shifted(states, positions):
+    """Adds the position to everything, so that it can be read off."""
+    return states + ops.expand_dims(ops.cast(positions, states.dtype), -1)
+
+
+def test_rotation_is_told_the_positions_of_queries_and_keys():
+    plain, layer = built(), built(rotate=shifted)
+    heads = plain.project(VALUE, KEY)
+    rotated = layer.project(VALUE, KEY)
+    expected = to_numpy(heads.keys) + np.arange(5)[:, None]
+    assert difference(rotated.keys, expected) < 1e-6
+    assert difference(rotated.values, heads.values) == 0
+
+    one = layer.project(VALUE[:, 0], KEY[:, 0], step=Step(7))
+    expected = to_numpy(heads.keys)[:, :, :1] + 7
+    assert difference(one.keys, expected) < 1e-5
+
+    query = to_numpy(ops.split(layer.query_projection(QUERY), 3, axis=-1)[2])
+    query += np.arange(3)[:, None]
+    scores = query @ to_numpy(rotated.keys)[:, 2].swapaxes(1, 2) / 5**0.5
+    _, weights = layer(QUERY, VALUE, KEY, return_weights=True)
+    expected = ops.softmax(ops.convert_to_tensor(scores))
+    assert difference(to_numpy(weights)[:, 2], expected) < 1e-5
+
+
+def test_a_step_of_several_hypotheses_equals_a_whole_sequence():
+    """Under a lineage that hides nothing, row `b * K + k` is query `k`."""
+    layer = built()
+    whole, weights = layer.attend(QUERY, layer.project(VALUE, KEY))
+    step = Step(0, 2, np.zeros((2, 3, 5), "float32"))
+    rows = layer.project(VALUE.reshape(10, 13), KEY.reshape(10, 17), step)
+    outputs, found = layer.attend(QUERY.reshape(6, 11), rows, step=step)
+    assert difference(outputs, to_numpy(whole).reshape(6, 11)) < 1e-6
+    assert difference(found, weights) < 1e-6

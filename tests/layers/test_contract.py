@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_transformer import layers
 from tests.support.layer_contract import check_layer
@@ -18,6 +19,19 @@ def doubled(inputs):
     return inputs * 2
 
 
+@keras.saving.register_keras_serializable("tests")
+def rms_norm(**arguments):
+    return keras.layers.RMSNormalization(**arguments)
+
+
+@keras.saving.register_keras_serializable("tests")
+def turned(states, positions):
+    """Not a rotation, but a function of positions for any width."""
+    angles = ops.expand_dims(ops.cast(positions, states.dtype), -1)
+    return states * ops.cos(angles)
+
+
+VARIANT = {**LAYER, "make_norm": rms_norm, "rotate": turned}
 CASES = {
     "TokenEmbedding": dict(
         layer_class=layers.TokenEmbedding,
@@ -61,25 +75,64 @@ CASES = {
         inputs=[STATES],
         call=lambda layer, states: layer(states, sublayer=doubled),
     ),
+    "AddNorm with another norm": dict(
+        layer_class=layers.AddNorm,
+        arguments={"make_norm": rms_norm},
+        inputs=[STATES],
+        call=lambda layer, states: layer(states, sublayer=doubled),
+    ),
+    "MultiHeadAttention that rotates": dict(
+        layer_class=layers.MultiHeadAttention,
+        arguments={"d_model": 12, "num_heads": 3, "rotate": turned},
+        inputs=[STATES, MEMORY],
+    ),
     "EncoderLayer": dict(
-        layer_class=layers.EncoderLayer, arguments=LAYER, inputs=[STATES]
+        layer_class=layers.EncoderLayer,
+        arguments=LAYER,
+        inputs=[STATES],
+        arguments_of=[layers.LayerOptions],
+    ),
+    "EncoderLayer of variants": dict(
+        layer_class=layers.EncoderLayer,
+        arguments=VARIANT,
+        inputs=[STATES],
+        arguments_of=[layers.LayerOptions],
     ),
     "DecoderLayer": dict(
         layer_class=layers.DecoderLayer,
         arguments=LAYER,
         inputs=[STATES, MEMORY],
+        arguments_of=[layers.LayerOptions],
+    ),
+    "DecoderLayer of variants": dict(
+        layer_class=layers.DecoderLayer,
+        arguments=VARIANT,
+        inputs=[STATES, MEMORY],
+        arguments_of=[layers.LayerOptions],
     ),
     "Encoder": dict(
         layer_class=layers.Encoder,
         arguments={**LAYER, "num_layers": 2, "norm_first": True},
         inputs=[STATES],
-        arguments_of=[layers.EncoderLayer],
+        arguments_of=[layers.LayerOptions],
     ),
     "Decoder": dict(
         layer_class=layers.Decoder,
         arguments={**LAYER, "num_layers": 2, "norm_first": True},
         inputs=[STATES, MEMORY],
-        arguments_of=[layers.DecoderLayer],
+        arguments_of=[layers.LayerOptions],
+    ),
+    "Encoder of variants": dict(
+        layer_class=layers.Encoder,
+        arguments={**VARIANT, "num_layers": 2, "norm_first": True},
+        inputs=[STATES],
+        arguments_of=[layers.LayerOptions],
+    ),
+    "Decoder of variants": dict(
+        layer_class=layers.Decoder,
+        arguments={**VARIANT, "num_layers": 2, "norm_first": True},
+        inputs=[STATES, MEMORY],
+        arguments_of=[layers.LayerOptions],
     ),
 }
 
@@ -99,3 +152,19 @@ def test_no_layer_is_left_out():
     # Keras' own layer but for what it draws: see test_dropout.py.
     public.remove(layers.Dropout)
     assert public == {case["layer_class"] for case in CASES.values()}
+
+
+def test_a_function_defined_anew_leaves_older_layers_as_they_are():
+    """As when a cell of a notebook is run again."""
+    register = keras.saving.register_keras_serializable("tests")
+    layer = layers.AddNorm(make_norm=register(defined_once_more()))
+    register(defined_once_more())
+    assert layer.get_config()["make_norm"] == "tests>again"
+    assert layers.AddNorm.from_config(layer.get_config()).make_norm
+
+
+def defined_once_more():
+    def again(**arguments):
+        return keras.layers.RMSNormalization(**arguments)
+
+    return again

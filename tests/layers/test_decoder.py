@@ -63,6 +63,15 @@ def test_mask_on_the_inputs_does_not_hide_the_memory():
     assert difference(to_numpy(masked)[real], to_numpy(plain)[real]) == 0
 
 
+def test_mask_on_the_inputs_hides_their_padding():
+    targets = np.array([[0, 0, 1, 6], [1, 5, 7, 8]])
+    embedding = embedding_with_loud_padding()
+    layer = decoder()
+    alone = layer(embedding(targets[:1, 2:]), embedding(SOURCE[:1]))
+    masked = layer(embedding(targets), embedding(SOURCE))
+    assert difference(masked[:1, 2:], alone) < 1e-5
+
+
 @pytest.mark.parametrize("lengths", [(2, 7), (7, 2), (5, 5)])
 def test_source_and_target_may_differ_in_length(lengths):
     target_length, source_length = lengths

@@ -6,6 +6,7 @@ from keras_transformer.layers import (
     combine_masks,
     padding_mask,
 )
+from keras_transformer.layers.masks import implicit_mask
 from tests.support.small_models import to_numpy
 
 
@@ -52,3 +53,9 @@ def test_combining_nothing_gives_none():
 def test_a_single_mask_is_returned_as_it_is():
     mask = causal_mask(3)
     assert combine_masks(None, mask) is mask
+
+
+def test_implicit_mask_has_an_axis_for_the_queries():
+    assert implicit_mask(None) is None
+    mask = to_numpy(implicit_mask(np.array([[True, False]])))
+    np.testing.assert_array_equal(mask, [[[True, False]]])

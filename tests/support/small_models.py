@@ -36,7 +36,7 @@ def randomize(layer, seed=0):
     generator = np.random.default_rng(seed)
     for variable in layer.trainable_variables:
         values = generator.normal(scale=0.3, size=variable.shape)
-        gain = 1.0 if variable.name == "gamma" else 0.0
+        gain = 1.0 if variable.name in ("gamma", "scale") else 0.0
         variable.assign((gain + values).astype("float32"))
     return layer
 

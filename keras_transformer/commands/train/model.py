@@ -6,7 +6,7 @@ from keras_transformer.commands.train.arguments import (
     MODEL_OPTIONS,
     keywords,
 )
-from keras_transformer.layers.arguments import SPECIAL_IDS
+from keras_transformer.special_ids import SPECIAL_IDS
 from keras_transformer.text import Tokenizer
 from keras_transformer.transformer import BASE, BIG, TINY, Transformer
 from keras_transformer.translator import Translator

@@ -132,6 +132,10 @@ def check_ctranslate2(translator, quantization=None, max_positions=1024):
         reasons.append(
             f"activation={activation!r} is none of {sorted(ACTIVATIONS)}"
         )
+    config = translator.transformer.get_config()
+    for name in ("make_norm", "rotate"):
+        if name in config:
+            reasons.append(f"{name}={config[name]!r} is not of the paper")
     if reasons:
         raise ValueError(
             f"CTranslate2 cannot carry this model: {'; '.join(reasons)}"

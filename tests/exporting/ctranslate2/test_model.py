@@ -12,6 +12,7 @@ from keras_transformer.exporting import ParityError, frame
 from keras_transformer.exporting.ctranslate2 import weights
 from keras_transformer.folders import verify_checksums
 from tests.support import exports
+from tests.support.variants import VARIANT
 
 SIZES = {"num_layers": 2, "num_heads": 2, "d_ff": 53}
 MODELS = {
@@ -126,13 +127,18 @@ def test_small_weights_are_small_and_need_not_be_equal(tokenizers, tmp_path):
 
 def test_all_that_it_cannot_carry_is_named(tokenizers, tmp_path):
     translator = make(
-        tokenizers, d_model=26, d_k=5, d_v=7, activation="softplus"
+        tokenizers,
+        d_model=26,
+        activation="softplus",
+        **{**VARIANT, "d_k": 6, "d_v": 7},
     )
     with pytest.raises(ValueError) as caught:
         export_ctranslate2(translator, tmp_path / "out")
     message = str(caught.value)
     assert message.startswith("CTranslate2 cannot carry this model: ")
-    assert "d_k=5 and d_v=7 differ" in message
+    assert "d_k=6 and d_v=7 differ" in message
+    assert "make_norm='mine>rms_norm' is not of the paper" in message
+    assert "rotate='mine>rotary' is not of the paper" in message
     assert "activation='softplus' is none of ['gelu', 'relu'," in message
     assert list(tmp_path.iterdir()) == []
 
