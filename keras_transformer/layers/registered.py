@@ -51,4 +51,5 @@ def _is_registered(function):
     if not callable(function) or not hasattr(function, "__name__"):
         return False
     name = keras.saving.get_registered_name(function)
-    return keras.saving.get_registered_object(name) is function
+    # Maybe another by now: a cell of a notebook that is run again.
+    return keras.saving.get_registered_object(name) is not None

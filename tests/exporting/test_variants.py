@@ -123,7 +123,7 @@ def test_exports_hold_a_norm_and_positions_of_ones_own(
     runtime, of_ones_own, tmp_path
 ):
     export = {"onnx": export_onnx, "saved_model": export_saved_model}[runtime]
-    export(of_ones_own, tmp_path / runtime)
+    export(of_ones_own, tmp_path / runtime, exports.sentences()[:3])
     ask = RUNTIMES[runtime](tmp_path / runtime)
     texts = exports.sentences()[:16]
     source_ids = of_ones_own.pad(of_ones_own.tokenize_source(texts))

@@ -157,10 +157,12 @@ def test_no_layer_is_left_out():
 def test_a_function_defined_anew_leaves_older_layers_as_they_are():
     """As when a cell of a notebook is run again."""
     register = keras.saving.register_keras_serializable("tests")
-    layer = layers.AddNorm(make_norm=register(defined_once_more()))
-    register(defined_once_more())
+    first = register(defined_once_more())
+    layer = layers.AddNorm(make_norm=first)
+    second = register(defined_once_more())
     assert layer.get_config()["make_norm"] == "tests>again"
-    assert layers.AddNorm.from_config(layer.get_config()).make_norm
+    assert layers.AddNorm.from_config(layer.get_config()).make_norm is second
+    assert layers.AddNorm(make_norm=first).make_norm is first
 
 
 def defined_once_more():
