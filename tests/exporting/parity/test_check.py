@@ -20,6 +20,7 @@ from keras_transformer.exporting import (
     saved_model,
 )
 from keras_transformer.exporting import onnx as graphs
+from keras_transformer.exporting.onnx.small import shrink
 from keras_transformer.exporting.parity import check
 from keras_transformer.exporting.parity.questions import Question, Questioner
 from keras_transformer.exporting.parity.runners import RUNNERS
@@ -257,7 +258,9 @@ def quick(monkeypatch, exported):
 
     def convert(function, signature, variables, precision):
         [name] = [n for n in TOKEN_SIGNATURES if SIGNATURES[n] is signature]
-        return onnx.load(exported["onnx"] / f"{name}.onnx")
+        model = onnx.load(exported["onnx"] / f"{name}.onnx")
+        shrink(model.graph, precision)
+        return model
 
     def save(module, folder, signatures):
         shutil.copytree(exported["of_ids"], folder, dirs_exist_ok=True)

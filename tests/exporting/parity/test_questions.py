@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_transformer.decoding import SIGNATURES
-from keras_transformer.decoding.options import complete_options
+from keras_transformer.decoding import SIGNATURES, complete_options
 from keras_transformer.decoding.signatures import TOKEN_SIGNATURES
 from keras_transformer.exporting.parity.questions import (
     Question,
