@@ -62,8 +62,11 @@ def test_the_map_of_the_code_names_what_is_there():
             continue  # The head of a table.
         known = set()
         for name in cells[0]:
-            [path] = [p for p in (ROOT / "keras_transformer" / name, ROOT / name)
-                      if p.is_file()]
+            [path] = [
+                p
+                for p in (ROOT / "keras_transformer" / name, ROOT / name)
+                if p.is_file()
+            ]
             known |= definitions(path) if path.suffix == ".py" else set()
         assert set(cells[1]) <= known, row
         seen += 1
