@@ -16,7 +16,7 @@ MAP = "architecture.md"  # It tells where things are, and runs nothing.
 
 @pytest.fixture
 def registry():
-    """Forgets the functions that an example registers: its names end with it."""
+    """Forgets what an example registers, for its names end with it."""
     registered = keras.saving.get_custom_objects()
     before = dict(registered)
     yield
@@ -39,7 +39,7 @@ def definitions(path):
     found = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Assign):
-            found |= {target.id for target in node.targets}
+            found |= {getattr(each, "id", None) for each in node.targets}
         elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
@@ -62,11 +62,8 @@ def test_the_map_of_the_code_names_what_is_there():
             continue  # The head of a table.
         known = set()
         for name in cells[0]:
-            [path] = [
-                p
-                for p in (ROOT / "keras_transformer" / name, ROOT / name)
-                if p.is_file()
-            ]
+            paths = (ROOT / "keras_transformer" / name, ROOT / name)
+            [path] = [each for each in paths if each.is_file()]
             known |= definitions(path) if path.suffix == ".py" else set()
         assert set(cells[1]) <= known, row
         seen += 1
